@@ -33,6 +33,7 @@ MODULES = (
     "skills",
     "api",
     "gateway",
+    "work",
 )
 
 

@@ -258,3 +258,20 @@ async def test_who_waits_for_what_no_run_will_take_is_told(tmp_path):
             told = lines((await waiting).text)
 
     assert (told[-1]["type"], told[-1]["message"]) == ("error", "Given up.")
+
+
+async def test_a_run_lists_its_agents(tmp_path):
+    def script(heard):
+        if "You work for another agent" in heard.system:
+            return Say("Dug.")
+        done = any(message.role == "assistant" for message in heard.messages)
+        return Say("Done.") if done else Call("delegate_task", {"goal": "dig"})
+
+    async with served(tmp_path, script) as server:
+        run = (await server.ask("POST", "/v1/runs", {"input": "Hi"})).json()["id"]
+        await until(server, run, "answered")
+        found = (await server.ask("GET", f"/v1/runs/{run}/children")).json()["data"]
+        theirs = await server.ask("GET", f"/v1/runs/{run}/children", key=MEMBER_KEY)
+
+    assert [(each["goal"], each["status"], "Dug." in each["report"]) for each in found] == [("dig", "answered", True)]
+    assert theirs.status_code == 404

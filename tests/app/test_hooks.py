@@ -292,4 +292,4 @@ async def test_without_hooks_nothing_stands_around(tmp_path):
         another(settle_home(tmp_path / "home", server.url), server) as here,
     ):
         assert here.runtime.hooks is None
-    assert len(EVENTS) == 7
+    assert len(EVENTS) == 9

@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from tests.architecture.source import PACKAGE, Source, source, sources
 
 NAMED = re.compile(r"hermes_agent(?:\.\w+)+(?::\w+)?")
-TABLES = {"hermes_agent.app.commands"}
+TABLES = {"hermes_agent.app.commands", "hermes_agent.app.work"}
 """Folders of extensions whose table names each of them: seen from outside they are one module."""
 
 

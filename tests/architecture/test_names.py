@@ -14,7 +14,7 @@ EMPTY_MODULE = re.compile(
     r"^_?(utils?|helpers?|common|manager|misc|stuff|tools?_utils?)$|_(utils?|helpers?|impl|inner|v\d+)$"
 )
 PRIVATE_WORD = re.compile(
-    r"^_*(floor|decks?|veil|trials|keeping|handing|cards?|nearby|surroundings|remembering|returning|house|doors?"
+    r"^_*(floor|decks?|veil|trials|keeping|handing|nearby|surroundings|remembering|returning|house|doors?"
     r"|reception|telling|spare|told|reached|wards?|workbench|hands|relays|taped|moments|picking|keeper|beside"
     r"|heed|look_again|take_up|want|see_to|settle|let_go|is_order|order_of)$",
     re.IGNORECASE,

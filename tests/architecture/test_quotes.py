@@ -33,6 +33,7 @@ EXEMPT = {
     "skills/format.py: files": "the same",
     "skills/invoke.py: error": "said to the person who typed it",
     "tools/starting.py: error": "its sentence alone; its quote is passed on",
+    "work/board/tools.py: error": "sentences of the board about the call's own words",
     "tools/shell.py: error": "said of the pattern that the call gave",
 }
 """Where a foreign name may stand in a sentence, and why."""

@@ -25,6 +25,8 @@ BOUNDARIES: dict[str, set[str]] = {
         "src/hermes_agent/app/reloading.py",
         "src/hermes_agent/gateway/server.py",
         "src/hermes_agent/learning/jobs.py",
+        "src/hermes_agent/work/goals/pursuit.py",
+        "src/hermes_agent/work/cron/firing.py",
     },
     "one HTTP request": {"src/hermes_agent/host/inbound/connection.py"},
     "one event listener": {"src/hermes_agent/runs/event_bus.py", "src/hermes_agent/cli/chat/chat.py"},

@@ -40,5 +40,5 @@ def test_every_answer_to_a_permission_question_is_told():
 
 
 def test_a_command_that_changed_is_found():
-    text = page("chat.md").replace("End the run at once.", "End the run some time.")
+    text = page("chat.md").replace("End the run at once;", "End the run some time;")
     assert len(out_of_step(told_rows(text), real_rows())) == 2

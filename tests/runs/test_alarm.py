@@ -21,6 +21,8 @@ class Due:
         self.asked += 1
         return self.due[0] if self.due else None
 
+    async def close(self) -> None: ...
+
     async def fire(self) -> None:
         if self.fails:
             self.fails -= 1

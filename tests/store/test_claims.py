@@ -9,6 +9,8 @@ from hermes_agent.store.claims import Claims
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Job, JobKind
 from hermes_agent.store.transaction import Change, Engine
+from hermes_agent.store.work.cron.records import Instant
+from hermes_agent.store.work.goal_rounds import BEGIN
 from hermes_agent.store.workers import CLAIMED
 from tests.databases import OpenAnother
 from tests.store.made import SOON, die
@@ -19,8 +21,17 @@ async def learning_job(store: Store, name: str) -> None:
     await store.write(lambda tx: store.learning.queue(tx, job))
 
 
-QUEUED = {"learning_job": learning_job}
+async def goal_round(store: Store, name: str) -> None:
+    await store.write(lambda tx: tx.run(BEGIN, name, "g_000001", 1, 1, "s1", "run", 0, "cli", 1.0))
+
+
+async def cron_instant(store: Store, name: str) -> None:
+    await store.cron_instants.ask_for(Instant(job=name, due=1))
+
+
+QUEUED = {"learning_job": learning_job, "goal_round": goal_round, "cron_instant": cron_instant}
 """How a row comes into the line of each table."""
+ORDER = {"cron_instant": "ready_at, id"}
 
 
 @pytest.fixture(params=CLAIMED)
@@ -29,7 +40,7 @@ def table(request: pytest.FixtureRequest) -> str:
 
 
 def claims(store: Store, table: str) -> Claims:
-    return Claims(store.engine, store.workers, table, "attempts, state")
+    return Claims(store.engine, store.workers, table, "attempts, state", ORDER.get(table, "created, id"))
 
 
 async def ended(store: Store, table: str, lease) -> bool:
@@ -67,7 +78,7 @@ async def test_what_a_killed_worker_held_is_claimed_by_the_next(table: str, open
             await asyncio.sleep(0.01)
 
     lease, (attempts, state) = found
-    assert (lease.id, lease.epoch > held[0].epoch, attempts, state) == ("row", True, 2, "running")
+    assert (lease.id, lease.epoch > held[0].epoch, attempts, state) == (held[0].id, True, 2, "running")
 
 
 async def test_a_holder_that_comes_back_writes_nothing(table: str, open_another: OpenAnother):
@@ -110,7 +121,7 @@ async def test_a_claim_whose_answer_was_lost_is_in_line_again(store: Store, tabl
     for name in ("row1", "row2"):
         await QUEUED[table](store, name)
     engine = Cancelling(store.engine)
-    mine = Claims(engine, store.workers, table, "attempts")
+    mine = Claims(engine, store.workers, table, "attempts", ORDER.get(table, "created, id"))
     first = await mine.claim()
     assert first is not None
     engine.lost = True

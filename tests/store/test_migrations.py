@@ -12,7 +12,7 @@ from hermes_agent.store.inbox import Mail
 from hermes_agent.store.migrations import newest, steps_after
 from hermes_agent.store.postgres.dialect import CREATE
 from hermes_agent.store.postgres.driver import link
-from hermes_agent.store.sqlite.opening import APPLICATION
+from hermes_agent.store.sqlite.opening import APPLICATION, STEPS
 from tests.store.made import append, mail
 
 SQL = Path(migrations.__file__).parent / "sql"
@@ -102,4 +102,4 @@ async def test_a_database_from_before_homes_goes_on_as_the_first_one(database_ur
     for each in (store, other):
         await each.close()
     if database_url.startswith("sqlite"):
-        assert (tmp_path / "hermes.db.before-16").exists()
+        assert (tmp_path / f"hermes.db.before-{newest(STEPS)}").exists()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from hermes_agent.agent.compaction.compactor import Compactor
 from hermes_agent.agent.journal import Journal
@@ -85,6 +85,14 @@ class Closing(Protocol):
     """Source of extra database changes that are committed together with the end of a run. Raises nothing."""
 
     def changes(self, session: Session, ended: RunEnded) -> Sequence[Change]: ...
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """A `Closing` that reads the log, files or other tables before it gives its changes. `prepare` comes when
+    everything before the end is committed. Raises nothing, and returns soon: within a second after a stop."""
+
+    async def prepare(self, session: Session, ended: RunEnded) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

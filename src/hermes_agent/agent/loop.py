@@ -4,7 +4,7 @@ ended."""
 from __future__ import annotations
 
 from hermes_agent.agent.act import act
-from hermes_agent.agent.agent import Agent, Closing
+from hermes_agent.agent.agent import Agent, Closing, Prepares
 from hermes_agent.agent.ask import ask
 from hermes_agent.agent.inbox import take_inbox
 from hermes_agent.agent.journal import Journal
@@ -197,6 +197,10 @@ def limited(text: str, turns: int, limit: LimitReached) -> RunEnded:
 async def end(session: Session, journal: Journal, ended: RunEnded, closing_by: tuple[Closing, ...] = ()) -> RunEnded:
     """Close open calls and commit the end together with that of every message of the run."""
     await journal.tell_waiting()
+    for each in closing_by:
+        if isinstance(each, Prepares):
+            await journal.settled()
+            await each.prepare(session, ended)
     ended = journal.clean(ended)
     closing: list[Replied | ToolEnded | Undone | MessageTaken] = [*loose_ends(session)]
     effects = [journal.finish_effect(event.call_id) for event in closing if isinstance(event, ToolEnded)]
@@ -238,7 +242,9 @@ def loose_ends(session: Session) -> list[Replied | ToolEnded]:
     return closing
 
 
-async def give_up(session: Session, journal: Journal, ids: Ids, error: HermesError) -> RunEnded:
+async def give_up(
+    session: Session, journal: Journal, ids: Ids, error: HermesError, closing: tuple[Closing, ...] = ()
+) -> RunEnded:
     """End a run that could not start, with the reason: the mail is logged, and its sender is told."""
     if not session.running:
         session.run = ids.short()
@@ -247,7 +253,7 @@ async def give_up(session: Session, journal: Journal, ids: Ids, error: HermesErr
     ended = failed(error, session.turn)
     if isinstance(error, LimitReached):
         ended = limited(str(error), session.turn, error)
-    return await end(session, journal, ended)
+    return await end(session, journal, ended, closing)
 
 
 def _cut_short(session: Session, text: str) -> Replied:

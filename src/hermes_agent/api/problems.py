@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from hermes_agent.core.errors import HermesError, StoreError, UnknownSession
+from hermes_agent.core.errors import HermesError, StoreError, UnknownCard, UnknownSession
 from hermes_agent.host.inbound.message import Refused, Response
 from hermes_agent.host.inbound.sse import written
 
@@ -85,6 +85,8 @@ def problem_of(error: Exception) -> Refused:
             return error
         case UnknownSession():
             return Refused(404, str(error), code="session_not_found")
+        case UnknownCard():
+            return Refused(404, str(error), code="card_not_found")
         case StoreError():
             return Refused(503, str(error), code="store_failed", headers=AGAIN)
         case HermesError():

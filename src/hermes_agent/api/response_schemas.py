@@ -242,6 +242,30 @@ class SessionList(msgspec.Struct, kw_only=True):
     object: Literal["list"] = "list"
 
 
+class ChildFacts(msgspec.Struct, kw_only=True):
+    """An agent that a run gave a goal. `status` is its outcome (`answered`, `stopped`, `limit`, `failed`, `lost`) once
+    it has ended; then `report` is what its parent was told."""
+
+    session: str
+    goal: str
+    role: Literal["leaf", "orchestrator"]
+    isolation: Literal["task", "worktree", "process"]
+    status: str
+    folder: str
+    branch: str
+    created: float
+    ended: float | None = None
+    report: str = ""
+    object: Literal["agent"] = "agent"
+
+
+class ChildList(msgspec.Struct, kw_only=True):
+    """The agents of a run, in the order of their calls."""
+
+    data: list[ChildFacts]
+    object: Literal["list"] = "list"
+
+
 class MessageFacts(msgspec.Struct, kw_only=True):
     """A message of a session, by a user or the assistant: text, time, run, and its number in the session's log."""
 

@@ -13,7 +13,7 @@ from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing
 from hermes_agent.api.keys import PLATFORM
 from hermes_agent.api.problems import FINAL, bad, in_json
 from hermes_agent.api.requests import Said, Spoken, Words, described, origin_of, parts_of, says
-from hermes_agent.api.response_schemas import Done, Run
+from hermes_agent.api.response_schemas import ChildFacts, ChildList, Done, Run
 from hermes_agent.api.run_view import Ref, RunView
 from hermes_agent.api.service import SELF
 from hermes_agent.app.operations.sessions import run_log
@@ -23,8 +23,10 @@ from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, St
 from hermes_agent.core.messages import Text
 from hermes_agent.host.inbound.message import Refused
 from hermes_agent.host.inbound.sse import event, streamed
+from hermes_agent.host.late import late
 
 LAST = "last-event-id"
+AGENTS_OF = "hermes_agent.app.operations.agents:agents_of"
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
 
@@ -136,6 +138,29 @@ async def answer(state: AppState, call: Call[AnswerRequest, Nothing]) -> Answer:
     return story.facts()
 
 
+async def children(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
+    """List the agents that a run gave goals."""
+    story = await state.service.run_view(call.who, call.path["id"])
+    found = await late(AGENTS_OF)(state.access(call.who), story.ref.session, story.run)
+    return ChildList(
+        data=[
+            ChildFacts(
+                session=each.agent.session,
+                goal=each.agent.goal,
+                role=each.agent.role,
+                isolation=each.agent.isolation,
+                status=each.agent.outcome or each.agent.state,
+                folder=each.agent.folder,
+                branch=each.agent.branch,
+                created=each.agent.created,
+                ended=each.agent.ended,
+                report=each.text if each.agent.outcome else "",
+            )
+            for each in found
+        ]
+    )
+
+
 async def stop(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
     """Stop the run."""
     return Done(done=await state.service.stop(await state.service.run_view(call.who, call.path["id"])))
@@ -177,5 +202,6 @@ ENDPOINTS = (
         body=AnswerRequest,
         answer=Run,
     ),
+    Endpoint(method="GET", path="/v1/runs/{id}/children", act=children, summary="Its agents.", answer=ChildList),
     Endpoint(method="POST", path="/v1/runs/{id}/stop", act=stop, summary="End the run at once.", answer=Done),
 )

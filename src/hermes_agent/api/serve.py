@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import field
 from functools import lru_cache
 
-from hermes_agent.api import completion, meta, responses, runs, sessions
+from hermes_agent.api import board, completion, goals, jobs, meta, responses, runs, sessions
 from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, EndpointApp, Nothing
 from hermes_agent.api.keys import Keys, open_keys
 from hermes_agent.api.meta import description
@@ -43,6 +43,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *responses.ENDPOINTS,
     *runs.ENDPOINTS,
     *sessions.ENDPOINTS,
+    *goals.ENDPOINTS,
+    *jobs.ENDPOINTS,
+    *board.ENDPOINTS,
     *meta.ENDPOINTS,
     Endpoint(method="GET", path="/openapi.json", act=describe, summary="This description.", answer=None),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -14,6 +14,8 @@ from hermes_agent.core.events import Entry
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.server import demo_server, unpack_project
 from hermes_agent.store.database import open_store
+from hermes_agent.store.work.children import Child
+from hermes_agent.store.work.cron.records import Instant
 
 REPAIRED, SHOP, CHANGED = "project", "shop", "shop_changed"
 """The projects: a broken one, one whose task has to be found out, and the same after one of its commands changed."""
@@ -62,5 +64,15 @@ async def log_of(stage: Stage, session: str) -> tuple[Entry, ...]:
     store = await open_store(str(stage.home.database), clock=SystemClock())
     try:
         return tuple(await store.history.entries(session))
+    finally:
+        await store.close()
+
+
+async def work_of(stage: Stage) -> tuple[Sequence[Child], Sequence[Instant]]:
+    """The agents, and the instants of jobs that came."""
+    store = await open_store(str(stage.home.database), clock=SystemClock())
+    try:
+        jobs = await store.cron_jobs.all()
+        return await store.children.latest(), [each for job in jobs for each in await store.cron_instants.of(job.id)]
     finally:
         await store.close()

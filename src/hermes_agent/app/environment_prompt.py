@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
 from hermes_agent.agent.prompt import Environment
+from hermes_agent.core.errors import HomeError
+from hermes_agent.core.messages import Origin
 from hermes_agent.core.section import BYTES_PER_TOKEN
 from hermes_agent.host.files import sentence
+from hermes_agent.memory.notes import SOUL, Notes
+from hermes_agent.memory.settings import Person, Target
 from hermes_agent.scanner import scan
 
 CONTEXT_FILES = (".hermes.md", "HERMES.md")
@@ -152,3 +157,15 @@ def _cut(text: str, name: str, longest: int) -> str:
     if len(text) <= longest:
         return text
     return f"{text[:longest]}\n[cut: {name} is longer than {longest} characters]"
+
+
+async def found_notes(notes: Notes, person: Person) -> tuple[frozenset[str], Origin]:
+    """The person's notes that nobody known wrote, and the label of SOUL.md. What cannot be read is told elsewhere."""
+    entries: frozenset[str] = frozenset()
+    persona = Origin.RUNTIME
+    with suppress(HomeError):
+        persona = Origin.RUNTIME if await notes.is_known(SOUL) else Origin.FILE
+    for target in () if person.shared else Target:
+        with suppress(HomeError):
+            entries |= await notes.found(person, target)
+    return entries, persona

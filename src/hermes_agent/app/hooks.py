@@ -24,7 +24,8 @@ from hermes_agent.app.settings import HookSettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError, HermesError, Refused
 from hermes_agent.core.events import Outcome, RunEnded
-from hermes_agent.core.inbound import Inbound
+from hermes_agent.core.inbound import Conversation, Inbound
+from hermes_agent.core.mandate import Work
 from hermes_agent.core.messages import Origin, Quoted, Text
 from hermes_agent.core.tool import Answer
 from hermes_agent.host.files import read_small, write_private
@@ -200,7 +201,10 @@ SAID = Origin.TOOL
 """The label of what a hook says: its program runs outside the wall, so nobody knows whom it reached."""
 CONSENTS = "hooks-allowed.json"
 EVENTS = frozenset(
-    {"gateway:start", "message:received", "run:start", "run:end", "tool:before", "tool:after", "reply:before"}
+    (
+        *("gateway:start", "message:received", "run:start", "run:end", "tool:before", "tool:after", "reply:before"),
+        *("child:start", "child:end"),
+    )
 )
 HINT = "A hook of the person's decides this. Find another way, or say in your reply what you would need."
 
@@ -312,14 +316,18 @@ class Hooks:
         text = ended.text if verdict.text is None else verdict.text
         return replace(ended, text=verdict.block or text)
 
-    def begun(self, session: str) -> None:
-        """Fire `run:start` in the background."""
-        self._beside("run:start", {"session": session})
+    def begun(self, record: Session) -> None:
+        """Fire `run:start` in the background, for an agent of an agent `child:start` too."""
+        self._beside("run:start", {"session": record.id})
+        if record.surface == Work.CHILD:
+            self._beside("child:start", {"session": record.id, "parent": Conversation.parse(record.conversation).chat})
 
     def over(self, record: Session, _: View, ended: RunEnded) -> None:
-        """Fire `run:end` in the background."""
-        facts = {"outcome": ended.outcome.value, "turns": ended.turns, "text": ended.text}
-        self._beside("run:end", {"session": record.id, **facts})
+        """Fire `run:end` in the background, for an agent of an agent `child:end` too."""
+        facts = {"session": record.id, "outcome": ended.outcome.value, "turns": ended.turns, "text": ended.text}
+        self._beside("run:end", facts)
+        if record.surface == Work.CHILD:
+            self._beside("child:end", {**facts, "parent": Conversation.parse(record.conversation).chat})
 
     def _beside(self, event: str, facts: Mapping[str, Any]) -> None:
         if self.waits_for(event):

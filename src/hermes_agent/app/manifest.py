@@ -15,6 +15,7 @@ from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.tool_sources import FixedTools
 from hermes_agent.core.effects import Capability
+from hermes_agent.core.mandate import Work
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 from hermes_agent.host.late import Needs
@@ -79,6 +80,15 @@ class LazyTool:
         return await self._tool.run(arguments, context)
 
 
+class Core:
+    """A tool that stands in the prompt, whatever it says of itself."""
+
+    core = True
+
+    def __init__(self, tool: Tool) -> None:
+        self.schema, self.needs, self.facts, self.run = tool.schema, tool.needs, tool.facts, tool.run
+
+
 def lazy(toolset: str, load: Callable[[], Sequence[Tool]]) -> tuple[Tool, ...]:
     """The tools of a toolset, imported at the first call; at once if the manifest lacks the toolset."""
 
@@ -102,13 +112,21 @@ TOOLSETS: Mapping[str, str] = {
     "skills": "hermes_agent.app.skills:skill_tools",
     "memory": "hermes_agent.memory.tools:memory_tools",
     "recall": "hermes_agent.memory.tools:recall_tools",
+    "goals": "hermes_agent.app.work.goals:goal_tools",
     "clarify": "hermes_agent.tools.clarify:clarify_tools",
+    "cron": "hermes_agent.app.work.cron_tools:cron_tools",
     "sending": "hermes_agent.app.chats.file_delivery:send_tools",
     "mcp": "hermes_agent.app.mcp.offered:mcp_toolset",
+    "delegation": "hermes_agent.app.work.delegation:delegation_tools",
+    "board": "hermes_agent.app.work.board:board_tools",
 }
 """Each by what makes it of its needs, in the order in which the prompt names their tools."""
 IN_CHATS = frozenset({"sending"})
 """Those that only chats have: elsewhere nobody would get what they send."""
+NOT_FOR_CHILDREN = frozenset({"board"})
+"""Those that a delegated session lacks: its parent has them."""
+CORE_ON: Mapping[str, str] = {"board": Work.CARD}
+"""Toolsets whose tools are core on one surface alone; elsewhere the model finds them."""
 
 
 class BuiltIn(FixedTools):
@@ -136,11 +154,13 @@ class BuiltIn(FixedTools):
             if (self._narrowed is None or name in self._narrowed)
             and (not narrowed or name in narrowed)
             and (name not in IN_CHATS or surface in self._in_chats)
+            and (name not in NOT_FOR_CHILDREN or surface != Work.CHILD)
         )
 
     def tools(self, surface: str, narrowed: Sequence[str]) -> Sequence[Tool]:
         """The tools of the surface's toolsets."""
-        return [tool for name in self.toolsets(surface, narrowed) for tool in self.tools_of(name)]
+        found = [(name, tool) for name in self.toolsets(surface, narrowed) for tool in self.tools_of(name)]
+        return [Core(tool) if CORE_ON.get(name) == surface else tool for name, tool in found]
 
     def tools_of(self, toolset: str) -> tuple[Tool, ...]:
         """The tools of one toolset."""

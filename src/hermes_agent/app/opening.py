@@ -76,14 +76,20 @@ async def open_system(home: Home, options: Options | None = None) -> AsyncIterat
             reserved=Reserved(COMMANDS),
             limits=limits,
         )
-        store.engine.redact = secrets.redact
+        store.engine.redact, store.workers.serves = secrets.redact, "" if options.own_only else options.queue
         system.hermes = Hermes(
             store=store,
             build=lambda record, journal: system.snapshots.agent(record, journal),
             seam=seam,
             queue=options.queue,
             own_only=options.own_only,
-            service=options.service(store, people, lambda *run: system.snapshots.afterwards(*run), secrets.redact),
+            service=options.service(
+                store,
+                people,
+                lambda *run: system.snapshots.afterwards(*run),
+                secrets.redact,
+                lambda record: system.snapshots.closings(record),
+            ),
         )
         try:
             system.snapshots = snapshots = SettingsSnapshots(system, loaded)

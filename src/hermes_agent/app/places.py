@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hermes_agent.app.settings import API_PORT, WEBHOOK_PORT
 from hermes_agent.host.late import late
-from hermes_agent.host.paths import Home
+from hermes_agent.host.paths import Home, card_workspaces
 from hermes_agent.sandbox.jail import QUIET, jail_of, jail_or_none, scrubbed
 from hermes_agent.sandbox.network import Network
 from hermes_agent.sandbox.notifications import is_supported
@@ -147,6 +147,7 @@ def walls(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) 
         writable=writable,
         closed=tuple(closed),
         workspaces=str(home.root / "workspace"),
+        shared=str(card_workspaces(home)),
         person=str(person),
         caches=str(home.cache / "walls"),
         lends=str(home.cache / LENT_IN),

@@ -24,7 +24,7 @@ from hermes_agent.host.secrets import Secrets
 from hermes_agent.replay.ledger import Book
 from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.front import Hermes
-from hermes_agent.runs.one_run import Afterwards, Service
+from hermes_agent.runs.one_run import Afterwards, ClosingsOf, Service, no_closings
 from hermes_agent.store.database import Store
 from hermes_agent.tools.permission.unasked import Unasked
 from hermes_agent.tools.surfaces import StandingOf, standing_here
@@ -32,6 +32,7 @@ from hermes_agent.tools.surfaces import StandingOf, standing_here
 if TYPE_CHECKING:
     from hermes_agent.replay.recorder import Recorder
     from hermes_agent.replay.replayer import Player
+    from hermes_agent.work.board.worker import Holding
 
 Tape: TypeAlias = "Recorder | Player"
 MakeSource = Callable[[Needs], ToolSource]
@@ -64,7 +65,7 @@ class Options:
     - `restart` restarts this process (None: it cannot); `pseudonyms` hides user ids in the log;
     - `platform` gives the prompt facts of a channel; `reading` says how replies of this process are read;
     - `strict_input` refuses large input instead of saving it as a file; `allow`: globs of calls that need no
-      approval.
+      approval; `holding`: the card that this process works on.
     """
 
     model: str = ""
@@ -89,13 +90,21 @@ class Options:
     reading: str = ""
     strict_input: bool = False
     allow: tuple[str, ...] = ()
+    holding: Holding | None = None
 
-    def service(self, store: Store, people: People, afterwards: Afterwards, redact: Callable[[str], str]) -> Service:
+    def service(
+        self,
+        store: Store,
+        people: People,
+        afterwards: Afterwards,
+        redact: Callable[[str], str],
+        closings: ClosingsOf = no_closings,
+    ) -> Service:
         """The scheduler's `Service` for these options."""
         delivers = self.delivers or (delivers_nothing if self.own_only else people.channels.__contains__)
         silent = delivers is delivers_nothing
         posting = None if silent else late(POSTING)(outbox=store.outbox, delivers=delivers, here=self.here)
-        return Service(most=self.most, posting=posting, afterwards=(afterwards,), redact=redact)
+        return Service(most=self.most, posting=posting, afterwards=(afterwards,), redact=redact, closings=closings)
 
 
 @dataclass(kw_only=True)

@@ -30,6 +30,10 @@ from hermes_agent.tools.settings import (
     WebSettings,
 )
 from hermes_agent.tools.surfaces import SurfaceTools
+from hermes_agent.work.board.settings import BoardSettings
+from hermes_agent.work.cron.settings import CronSettings
+from hermes_agent.work.delegation.settings import DelegationSettings
+from hermes_agent.work.goals.settings import GoalSettings
 
 API_PORT = 8642
 WEBHOOK_PORT = 8644
@@ -112,7 +116,9 @@ class HookSettings:
     """One user-defined event hook (section `hooks.NAME`)."""
 
     on: tuple[str, ...] = setting(
-        (), "Events: gateway:start, message:received, run:start, run:end, tool:before, tool:after, reply:before."
+        (),
+        "Events: gateway:start, message:received, run:start, run:end, tool:before, tool:after, reply:before, "
+        "child:start, child:end.",
     )
     command: str = setting("", "The command to run; it reads the event as JSON on standard input.")
     python: str = setting("", "A Python file with a function `handle(event)`, instead.")
@@ -189,15 +195,19 @@ class Settings:
     tool_output: ToolOutputSettings = section(ToolOutputSettings, "Size of tool results.")
     approvals: ApprovalSettings = section(ApprovalSettings, "What needs a person's approval.")
     memory: MemorySettings = section(MemorySettings, "Notes and memory from one session to the next.")
+    delegation: DelegationSettings = section(DelegationSettings, "Agents that an agent gives work to.")
     store: StoreSettings = section(StoreSettings, "The database.")
     guardrails: GuardrailSettings = section(GuardrailSettings, "What stops a run that repeats itself.")
+    goals: GoalSettings = section(GoalSettings, "Goals: turns, limits, and who judges them.")
     skills: SkillSettings = section(SkillSettings, "Skills.")
     learning: LearningSettings = section(LearningSettings, "Reviews that learn from conversations.")
     curator: CuratorSettings = section(CuratorSettings, "The curator of the skills that the agent made.")
     tools: Mapping[str, SurfaceTools] = section(dict, "Toolsets by surface: cli, library, webhook, guest, ...")
     mcp_servers: Mapping[str, McpServerSettings] = section(dict, "MCP servers, by name.")
+    board: BoardSettings = section(BoardSettings, "The board of cards that worker processes do.")
     gateway: GatewaySettings = section(GatewaySettings, "Chat platforms.")
     privacy: PrivacySettings = section(PrivacySettings, "What to hide from the model and the logs.")
+    cron: CronSettings = section(CronSettings, "Scheduled jobs.")
     hooks: Mapping[str, HookSettings] = section(dict, "Your programs that run on events, by name.")
     api: ApiSettings = section(ApiSettings, "The API server.")
     webhooks: WebhookSettings = section(WebhookSettings, "Webhook routes.")

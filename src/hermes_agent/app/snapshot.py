@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from hermes_agent.agent.tail import Now, Tail, TailSource
 from hermes_agent.app.auxiliary.background_models import BackgroundModels, OfRun
 from hermes_agent.app.chats.people import People
 from hermes_agent.app.chats.platforms import ThisRun, place_of
-from hermes_agent.app.environment_prompt import environment_of
+from hermes_agent.app.environment_prompt import environment_of, found_notes
 from hermes_agent.app.folder_trust import TrustedFolders
 from hermes_agent.app.intake import Intake
 from hermes_agent.app.learning.learner import Learner
@@ -28,16 +28,25 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Reserved
 from hermes_agent.app.tool_sources import MEMORY
 from hermes_agent.app.toolkit import CLI, Toolkit, needs_of
-from hermes_agent.app.work import ALARMS, granted_by, mandate_of, toolsets_by, work_closings
+from hermes_agent.app.work import (
+    ALARMS,
+    close_work,
+    granted_by,
+    limits_by,
+    mandate_of,
+    toolsets_by,
+    work_ended,
+    work_part,
+)
 from hermes_agent.core.clock import Clock
-from hermes_agent.core.errors import HermesError, HomeError, NoModel
+from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Standings, own_name
 from hermes_agent.core.mandate import Mandate
 from hermes_agent.core.messages import Origin
 from hermes_agent.core.model import Model, ToolSchema
 from hermes_agent.core.section import Section
-from hermes_agent.core.spending import Budget, Limits
+from hermes_agent.core.spending import Budget
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
@@ -45,7 +54,7 @@ from hermes_agent.host.paths import environment
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.memory.notes import SOUL, Notes
 from hermes_agent.memory.notes import snapshot as notes_of
-from hermes_agent.memory.settings import Person, Target, label_of, person_of
+from hermes_agent.memory.settings import label_of, person_of
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.catalog import UNKNOWN_WINDOW
 from hermes_agent.providers.local import real_window
@@ -121,10 +130,11 @@ class SettingsSnapshot:
             self.hooks = late(HOOKS)(self.settings.hooks, process.home.root, environment())
             self.closing.push_async_callback(self.hooks.close)
         self.background = BackgroundModels(self.needs, self.broker)
+        self.needs.put(BackgroundModels, self.background)
         self.learner = Learner(self.needs, self.background.model, lambda: self.toolkit.toolbox(CLI).names)
         self.learner.rest()
         self.afterwards: tuple[Afterwards, ...] = (self.background.afterwards, self.learner.afterwards)
-        self.afterwards += (self.hooks.over,) if self.hooks else ()
+        self.afterwards += (partial(work_ended, self.needs), *((self.hooks.over,) if self.hooks else ()))
         self._started: dict[str, str] = {}
 
     @asynccontextmanager
@@ -156,6 +166,7 @@ class SettingsSnapshot:
     async def quiet(self) -> None:
         """Cancel background tasks, or return their jobs to the queue."""
         await self.learner.close()
+        await close_work(self.needs)
         await self.background.close()
 
     @cached_property
@@ -182,7 +193,10 @@ class SettingsSnapshot:
     @cached_property
     def alarms(self) -> Sequence[Source]:
         """What is due at times, for a process that serves."""
-        return [self.needs.made(where) for where in ALARMS]
+        sources: list[Source] = [self.needs.made(where) for where in ALARMS]
+        for source in sources:
+            self.closing.push_async_callback(source.close)
+        return sources
 
     @cached_property
     def models(self) -> Models:
@@ -232,7 +246,7 @@ async def agent_of(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
     agent = await agent_at(snapshot, record, journal, snapshot.process.seam)
     if (hooks := snapshot.hooks) is None:
         return agent
-    hooks.begun(record.id)
+    hooks.begun(record)
     finishing = hooks.reply if hooks.waits_for("reply:before") else None
     return replace(agent, hooks=(*agent.hooks, *hooks.around_calls()), finishing=finishing)
 
@@ -243,8 +257,10 @@ async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
     attended = process.options.attended and record.surface not in UNATTENDED
     await seam.start_run(record, process.store)
     mandate = await mandate_of(process.store, record)
-    book = snapshot.book.within(*mandate.limits) if mandate else snapshot.book
-    ledger = RunLedger(replace(book, clock=own.clock), journal, record)
+    work = await work_part(snapshot.needs, record, mandate)
+    ledger = RunLedger(
+        replace(snapshot.book.within(*work.limits), clock=own.clock), journal, replace(record, job=work.job)
+    )
     try:
         model = await seam.model(record.id, "", ledger, partial(_answering, snapshot, record))
     except HermesError as error:
@@ -253,7 +269,7 @@ async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
     model = Redacted(model, process.secrets.redact)
     toolbox, offer = await _offered(snapshot, record, model.window, mandate)
     look_around = partial(_surroundings, snapshot, record, offer, model.window, mandate)
-    limits = _limits(snapshot, own.clock, mandate)
+    limits = limits_by(mandate, settings.agent, own.clock)
     recall = snapshot.memory.recall(record) if snapshot.memory and (not mandate or mandate.remembers) else None
     sources: list[TailSource] = [
         Now(own.clock),
@@ -262,6 +278,7 @@ async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
         PassingTools(toolbox),
         *offer.tail,
         *([recall] if recall else []),
+        *work.tails,
     ]
     tail = Tail(seam.tail(record.id, sources), own.ids)
     beside = OfRun(
@@ -310,7 +327,7 @@ async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
         compactor=Compactor(settings=settings.compaction, shortener=shortener),
         closing=(
             *(snapshot.learner.closing(record, toolbox.names) if not mandate or mandate.learns else ()),
-            *work_closings(snapshot.needs, record, mandate),
+            *work.closings,
         ),
         location=snapshot.needs.get(Place).location,
         labels=await asyncio.to_thread(process.folders.labels, record.workspace, record.id),
@@ -342,7 +359,7 @@ async def _surroundings(
 ) -> Environment:
     process, (skills, eligible) = snapshot.process, await offer.index()
     person = person_of(record.principal, process.standings.is_owner, record.conversation)
-    found, persona = await _found(snapshot.notes, person)
+    found, persona = await found_notes(snapshot.notes, person)
     remembers = mandate is None or mandate.remembers
     look = partial(
         environment_of,
@@ -368,29 +385,7 @@ async def _surroundings(
     return replace(around, skills=skills, warnings=wrong, eligible=eligible, role=role, **labels)
 
 
-async def _found(notes: Notes, person: Person) -> tuple[frozenset[str], Origin]:
-    """The person's notes that nobody known wrote, and the label of SOUL.md. What cannot be read is told elsewhere."""
-    entries: frozenset[str] = frozenset()
-    persona = Origin.RUNTIME
-    with suppress(HomeError):
-        persona = Origin.RUNTIME if await notes.is_known(SOUL) else Origin.FILE
-    for target in () if person.shared else Target:
-        with suppress(HomeError):
-            entries |= await notes.found(person, target)
-    return entries, persona
-
-
 async def _answering(snapshot: SettingsSnapshot, record: SessionRecord, ledger: Ledger) -> Model:
     """The session's main model. Raises `NoModel`."""
     model = await snapshot.broker(record.model, ledger)
     return snapshot.background.with_eyes(model, record, ledger, sees=model.sees)
-
-
-def _limits(snapshot: SettingsSnapshot, clock: Clock, mandate: Mandate | None) -> Limits:
-    agent = snapshot.settings.agent
-    usual = None if agent.max_seconds is None else clock.monotonic() + agent.max_seconds
-    if mandate is None:
-        return Limits(turns=agent.max_turns, deadline=usual)
-    ends = [each for each in (usual, mandate.deadline(clock)) if each is not None]
-    turns = agent.max_turns if mandate.turns is None else min(mandate.turns, agent.max_turns)
-    return Limits(turns=turns, deadline=min(ends, default=None))

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.agent import Agent, Closing
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session as View
 from hermes_agent.app.intake import Intake, is_small
@@ -19,8 +19,9 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
 from hermes_agent.app.snapshot import SettingsSnapshot, agent_at, agent_of, prompt_of
 from hermes_agent.app.toolkit import CLI
+from hermes_agent.app.work import mandate_of, work_part
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import NoModel
+from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.core.events import RunEnded
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Inbound
@@ -101,6 +102,14 @@ class SettingsSnapshots:
         """Notify the listeners of a run's end."""
         for listener in self.now.afterwards:
             notify(listener, record, view, ended)
+
+    async def closings(self, record: SessionRecord) -> tuple[Closing, ...]:
+        """What the end of a run without an agent adds to its commit."""
+        try:
+            mandate = await mandate_of(self._process.store, record)
+        except HermesError:  # It is why there is no agent.
+            mandate = None
+        return (await work_part(self.now.needs, record, mandate)).closings
 
     async def quiet(self) -> None:
         """Cancel background tasks, or return their jobs to the queue."""

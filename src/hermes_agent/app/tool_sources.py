@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from hermes_agent.core.tool import Quarantined, Tool
@@ -41,6 +41,16 @@ class ToolSource(Protocol):
     async def look(self, workspace: str) -> None: ...
 
     async def close(self) -> None: ...
+
+
+class Toolsets(Protocol):
+    """The built-in toolsets by name: those of a surface, restricted to `narrowed` if given, and the tools of one."""
+
+    table: Mapping[str, str]
+
+    def toolsets(self, surface: str, narrowed: Sequence[str] = ()) -> tuple[str, ...]: ...
+
+    def tools_of(self, toolset: str) -> tuple[Tool, ...]: ...
 
 
 class FixedTools:

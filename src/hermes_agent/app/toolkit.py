@@ -14,7 +14,7 @@ from hermes_agent.app.chats.people import People
 from hermes_agent.app.process import APPROVALS, Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Reserved, Skills
-from hermes_agent.app.tool_sources import ToolSource
+from hermes_agent.app.tool_sources import Toolsets, ToolSource
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.inbound import Standing, Standings
@@ -27,6 +27,7 @@ from hermes_agent.sandbox.place import Place, lazy_place
 from hermes_agent.store.database import Store
 from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.permission.remembered import wrong_with
+from hermes_agent.tools.permission.requests import Policy
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
 from hermes_agent.tools.starting import LENT_IN
 from hermes_agent.tools.surfaces import capabilities_of, granted_to, standing_here
@@ -53,6 +54,7 @@ HOOKS = (
     "hermes_agent.app.guards:checkpoint_hook",
 )
 """What stands around every call, in its order: each is made of the needs when the first call comes."""
+POLICY = "hermes_agent.app.guards:permission_of"
 PERMISSION, LEARNING, CHECKPOINTS = HOOKS[3:]
 LEARNS = frozenset({"memory", "skill_manage"})
 CAPABILITY = "hermes_agent.tools.schema:capability_of"
@@ -87,6 +89,7 @@ def needs_of(home: Home, settings: Settings, values: Mapping[type, object]) -> N
     needs.put(Skills, Skills(home, settings.skills, needs.get(Clock), store, inline, reserved))
     needs.put(Place, place)
     needs.put(Todos, todos)
+    needs.put(Policy, Policy(lambda request: needs.made(POLICY).decide(request)))
     return needs
 
 
@@ -115,6 +118,7 @@ class Toolkit:
         self.skills = needs.get(Skills)
         self.built_in: BuiltIn = needs.made(SOURCES["built-in"])
         self.built_in.toolsets(CLI)  # Raises before anything is open.
+        needs.put(Toolsets, self.built_in)
         made = map(needs.made, SOURCES.values())
         self.sources: tuple[ToolSource, ...] = (*made, *(make(needs) for make in self._options.tool_sources))
         self._fixed = [each for each in self.sources if not each.dynamic]

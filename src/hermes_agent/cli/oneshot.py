@@ -15,6 +15,7 @@ import msgspec
 from hermes_agent.app.intake import Part, Taken, named, total
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.background import awaits_reports, resume_agents
 from hermes_agent.app.operations.questions import answer_question
 from hermes_agent.app.operations.sessions import SessionRecord, find_session, last_number, run_cost, was_cut_short
 from hermes_agent.app.system import System
@@ -27,6 +28,7 @@ from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.quick_replies import reply_in, with_keys
 from hermes_agent.host.loops import asked_to_end, heeding
 from hermes_agent.host.paths import current_folder, environment, find_home
+from hermes_agent.host.tasks import spawn
 
 GO_ON = '`hermes -c -z ""`'
 """What lets a run that was cut short go on."""
@@ -38,6 +40,8 @@ NOT_TRUSTED = (
 LONGEST_LINE = 4096
 HANDING_OVER = 1.0
 """Seconds in which the message is handed over where nothing keeps it waiting."""
+LOOK_SECONDS, LAST_LOOK = 1.0, 0.1
+"""Seconds between two looks whether agents in the background still work, and for the events of the last run to come."""
 STOP_SECONDS = 3.0
 """Seconds after which a stopped run is left to the log, whatever keeps it; a stop takes two at most."""
 
@@ -70,8 +74,13 @@ async def _run(invocation: Invocation) -> int:
                 remark_line("Nothing to resume: the last run of this session is complete.")
                 return Exit.OK
             interrupt.watch(session)
-            ended, result = await _follow(runtime, session, after, invocation)
-            code = report(ended, result, silent=invocation.json or invocation.result)
+            silent = invocation.json or invocation.result
+            ended, result, number = await _follow(runtime, session, after, invocation)
+            code = report(ended, result, silent=silent)
+            waits = result.delegated or (invocation.go_on and await awaits_reports(runtime, session))
+            while waits and (more := await _next_run(runtime, session, number, invocation)):
+                ended, result, number = more[0], result.followed_by(more[1]), more[2]
+                code = report(ended, result, silent=silent)
             if invocation.fail_on_refusal and result.refusals and code == Exit.OK:
                 code = Exit.REFUSED
             if invocation.result:
@@ -137,8 +146,9 @@ async def _begin(runtime: System, invocation: Invocation) -> tuple[str, int, boo
         await _ask_about(runtime, record.workspace)
     after = await last_number(runtime, record.id)
     asks = bool(invocation.prompt or given.parts)
+    left = (invocation.resume or invocation.go_on) and await resume_agents(runtime, record.id)
     if not asks:
-        if await runtime.hermes.resume(record.id):
+        if await runtime.hermes.resume(record.id) or left:
             return record.id, after, True
         if not await was_cut_short(runtime, record.id):
             return record.id, after, False
@@ -228,13 +238,29 @@ async def session_for(runtime: System, invocation: Invocation, conversation: Con
     )
 
 
-async def _follow(runtime: System, session: str, after: int, invocation: Invocation) -> tuple[RunEnded, Result]:
-    """Follow the run to its end, with progress on standard error."""
-    ended, result = None, Result()
+async def _next_run(
+    runtime: System, session: str, number: int, invocation: Invocation
+) -> tuple[RunEnded, Result, int] | None:
+    """Follow the run that answers the next report of a background agent; None once no agent is left."""
+    following = spawn(_follow(runtime, session, number, invocation), name=f"reports to {session}")
+    try:
+        waits = True
+        while waits:
+            waits = await awaits_reports(runtime, session)
+            if (await asyncio.wait((following,), timeout=LOOK_SECONDS if waits else LAST_LOOK))[0]:
+                return following.result()
+    finally:
+        following.cancel()
+    return None
+
+
+async def _follow(runtime: System, session: str, after: int, invocation: Invocation) -> tuple[RunEnded, Result, int]:
+    """Follow the run to its end, with progress on standard error; also the number of its last event."""
+    ended, result, number = None, Result(), after
     progress = sys.stderr.isatty() and not invocation.quiet
     async with aclosing(runtime.hermes.follow(session, after)) as events:
         async for seen in events:
-            ended = seen.event
+            ended, number = seen.event, seen.number
             refusal = result.see(ended)
             if invocation.json:
                 say(line_of(seen))
@@ -245,7 +271,7 @@ async def _follow(runtime: System, session: str, after: int, invocation: Invocat
             elif progress and (line := progress_line(ended)):
                 remark_line(line)
     assert isinstance(ended, RunEnded)
-    return ended, result
+    return ended, result, number
 
 
 def progress_line(event: Event) -> str:

@@ -38,12 +38,17 @@ def ask(surface: Surface, operation: Callable[[Access[OfflineSystem]], Awaitable
     return asyncio.run(run())
 
 
-def ask_system(surface: Surface, operation: Callable[[Access[System]], Awaitable[T]], model: str = "") -> T:
-    """Do one operation that needs a whole system, whose sessions are answered by `model` (empty: the usual one)."""
+def ask_system(
+    surface: Surface, operation: Callable[[Access[System]], Awaitable[T]], model: str = "", *, attended: bool = True
+) -> T:
+    """Do one operation that needs a whole system, whose sessions are answered by `model` (empty: the usual one);
+    `attended`: whether its runs may ask a person."""
 
     async def run() -> T:
         opening = late("hermes_agent.app.opening")
-        async with opening.open_system(surface.home.ensure(), opening.Options(model=model)) as system:
+        async with opening.open_system(
+            surface.home.ensure(), opening.Options(model=model, attended=attended)
+        ) as system:
             return await operation(Access(system=system, who=system.owner, folder=str(current_folder())))
 
     return asyncio.run(run())

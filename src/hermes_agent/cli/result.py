@@ -9,7 +9,7 @@ from dataclasses import asdict, field
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import Refused, Unapproved
-from hermes_agent.core.events import Event, Notice, Outcome, Replied, RunEnded, ToolEnded
+from hermes_agent.core.events import Delegated, Event, Notice, Outcome, Replied, RunEnded, ToolEnded
 from hermes_agent.core.messages import ToolCall, ToolResult
 
 WRITTEN = re.compile(r"^\+\+\+ (.+)$", re.MULTILINE)
@@ -39,6 +39,7 @@ class Result:
     refusals: list[Refusal] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    delegated: bool = False
     _calls: dict[str, ToolCall] = field(default_factory=dict)
 
     def see(self, event: Event) -> Refusal | None:
@@ -49,6 +50,8 @@ class Result:
                 self._calls.update({call.id: call for call in message.tool_calls})
             case Notice(text=text):
                 self.notices.append(text)
+            case Delegated():
+                self.delegated = True
             case ToolEnded(is_error=True) as ended:
                 return self._refused(ended)
             case ToolEnded() as ended:
@@ -56,6 +59,12 @@ class Result:
             case _:
                 pass
         return None
+
+    def followed_by(self, later: Result) -> Result:
+        """With what the next run adds; the reply is the later one's."""
+        later.refusals[:0], later.files[:0], later.notices[:0] = self.refusals, self.files, self.notices
+        later.delegated = True
+        return later
 
     def parts(self, ended: RunEnded) -> tuple[str, str]:
         """The whole reply (`reply` may be only its last piece), and why it is incomplete (empty if complete)."""

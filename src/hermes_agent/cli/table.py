@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 COMMANDS: dict[str, str] = {
+    "agents": "hermes_agent.cli.commands.verbs:agents",
     "api": "hermes_agent.cli.commands.worker:api",
     "approvals": "hermes_agent.cli.commands.verbs:approvals",
     "auth": "hermes_agent.cli.commands.auth:auth",
@@ -12,11 +13,14 @@ COMMANDS: dict[str, str] = {
     "completion": "hermes_agent.cli.commands.completion:completion",
     "config": "hermes_agent.cli.commands.config:config",
     "cost": "hermes_agent.cli.commands.cost:cost",
+    "cron": "hermes_agent.cli.commands.cron:cron",
     "curator": "hermes_agent.cli.commands.verbs:curator",
     "demo": "hermes_agent.cli.commands.demo:demo",
     "doctor": "hermes_agent.cli.commands.doctor:doctor",
     "gateway": "hermes_agent.cli.commands.gateway:gateway",
+    "goals": "hermes_agent.cli.commands.goals:goals",
     "hooks": "hermes_agent.cli.commands.hooks:hooks",
+    "kanban": "hermes_agent.cli.commands.verbs:kanban",
     "learn": "hermes_agent.cli.commands.verbs:learn",
     "login": "hermes_agent.cli.commands.auth:login",
     "logout": "hermes_agent.cli.commands.auth:logout",
@@ -48,14 +52,18 @@ NO_HOME = (
     "Behind the wall there is no home of Hermes: a command of the agent sees neither its settings nor its sessions."
 )
 OPEN: dict[str, str] = {
+    "agents": "list log show",
     "approvals": "list",
     "auth": "list",
     "bundles": "list show",
     "checkpoints": "list show diff",
     "config": "check explain get path show",
+    "cron": "list next runs show status",
     "gateway": "logs status",
+    "goals": "list show",
     "hooks": "list",
     "mcp": "list show",
+    "kanban": "list log runs show stats",
     "memory": "log show",
     "memory facts": "log show",
     "model": "list search show",
@@ -71,6 +79,7 @@ OPEN: dict[str, str] = {
 """What a command of the agent may run, by group: these change nothing. Every other subcommand is the owner's."""
 
 SUMMARIES: dict[str, str] = {
+    "agents": "List, read and stop the agents that agents started.",
     "api": "Serve the agent to programs, over HTTP.",
     "approvals": "List what you allowed for good, and withdraw it.",
     "auth": "Show who is signed in, and which keys there are.",
@@ -80,11 +89,14 @@ SUMMARIES: dict[str, str] = {
     "completion": "Print the completion script of a shell.",
     "config": "Read and change the settings.",
     "cost": "Show used tokens and their cost.",
+    "cron": "Run jobs at times, and see what came of each.",
     "curator": "Archive, merge and repair the skills that the agent made.",
     "demo": "Show the program at work, without a key.",
     "doctor": "Check this installation and say what to do.",
     "gateway": "Connect the agent to chat platforms.",
+    "goals": "Set goals whose criteria are checked, and follow them.",
     "hooks": "List hooks, and choose which may run.",
+    "kanban": "Give work to agents as cards on a board.",
     "learn": "List, approve and undo lessons.",
     "login": "Sign in to a vendor instead of using a key.",
     "logout": "Sign out of a vendor.",

@@ -24,6 +24,7 @@ HermesError
 │   └── GoingInCircles              calls repeat what does not help
 ├── ToolError                       an answer for the model
 │   ├── UnknownTool · BadArguments · Refused · Unapproved · Protected · StaleWrite · OutcomeUnknown
+├── UnknownCard                     no card of the board has this id
 ├── NothingMore                     what is waited for has ended
 └── Stopped                         a person said stop
 """
@@ -279,6 +280,10 @@ class OutcomeUnknown(ToolError):
     """A tool call was interrupted and its outcome is unknown, so it is not retried."""
 
     kind = "interrupted"
+
+
+class UnknownCard(HermesError):
+    """No card of the board has this id."""
 
 
 class NothingMore(HermesError):

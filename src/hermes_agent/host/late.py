@@ -17,6 +17,7 @@ LIBRARIES: Mapping[str, str] = {
     "aws_errors": "botocore.exceptions",
     "aws_request": "botocore.awsrequest",
     "aws_session": "botocore.session",
+    "cronsim": "cronsim",
     "ctypes": "ctypes",
     "docx": "docx",
     "eddsa": "Crypto.Signature.eddsa",
@@ -31,6 +32,7 @@ LIBRARIES: Mapping[str, str] = {
     "pypdf": "pypdf",
     "ruamel_yaml": "ruamel.yaml",
     "tomllib": "tomllib",
+    "tzdata": "tzdata",
     "vodozemac": "vodozemac",
     "wcwidth": "wcwidth",
     "websockets": "httpx2.websockets",
@@ -87,3 +89,7 @@ class Needs:
         if where not in self._made:
             self._made[where] = late(where)(self)
         return self._made[where]
+
+    def has_made(self, where: str) -> bool:
+        """Whether the named factory was called."""
+        return where in self._made

@@ -111,6 +111,11 @@ class Home:
         return self
 
 
+def card_workspaces(home: Home) -> Path:
+    """Where cards of the board have folders of their own, whichever profile works on them."""
+    return home.base / "workspace" / "board"
+
+
 def current_folder() -> Path:
     """The folder where the program was started. Raises `HomeError` where it is gone."""
     try:

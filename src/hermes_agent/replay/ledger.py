@@ -80,16 +80,17 @@ def _least(one: int | None, other: int | None) -> int | None:
 
 
 class StoredLedger:
-    """`Ledger` for calls outside of runs: commits its own transaction before and after each call."""
+    """`Ledger` for calls outside of runs: commits its own transaction before and after each call. They are charged to
+    `job` too."""
 
-    def __init__(self, book: Book, principal: str) -> None:
+    def __init__(self, book: Book, principal: str, job: str = "") -> None:
         self._book = book
-        self._principal = principal
+        self._principal, self._job = principal, job
         self.sizes = book.sizes
 
     async def open(self, call: CallOpened) -> Grant:
         """Reserve the row and budget of a call. Raises `LimitReached`."""
-        row, book = self._book.row(call, self._principal), self._book
+        row, book = self._book.row(call, self._principal, self._job), self._book
         opened = await book.store.write(
             lambda tx: book.store.usage.reserve(tx, row, call.bid, book.rules), durable=False
         )

@@ -24,12 +24,15 @@ class Source(Protocol):
 
     - `next_due` is the time (seconds since 1970) at which it wants to be called; None: it waits for a ring alone;
     - `fire` does or starts what is due by now, and returns soon; each row is claimed, so that the sources of several
-      processes may fire at the same time.
+      processes may fire at the same time;
+    - `close` leaves what it started to others.
     """
 
     async def next_due(self) -> float | None: ...
 
     async def fire(self) -> None: ...
+
+    async def close(self) -> None: ...
 
 
 class Alarm:
@@ -51,10 +54,12 @@ class Alarm:
         self._rung.set()
 
     async def close(self) -> None:
-        """Call no source any more."""
+        """Call no source any more, and have each leave what it started."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait((self._task,))
+            for source in self._sources():
+                await source.close()
 
     async def _work(self) -> None:
         while True:
@@ -66,7 +71,8 @@ class Alarm:
                 log.exception("the alarm failed")
                 pause = AFTER_FAILURE
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._rung.wait(), pause)
+                async with asyncio.timeout(pause):  # `wait_for` may lose a cancellation that comes with a ring.
+                    await self._rung.wait()
 
     async def _look(self) -> float | None:
         """Fire what is due; the seconds until the next look, None where only a ring brings one."""

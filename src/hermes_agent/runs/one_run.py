@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.agent import Agent, Closing
 from hermes_agent.agent.context import asks_approval
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import give_up, run
@@ -60,6 +60,8 @@ async def asked_elsewhere(store: Store, session: str) -> str:
 
 BuildAgent = Callable[[SessionRecord, Journal], AbstractAsyncContextManager[Agent]]
 """The agent of a run, as long as a block."""
+ClosingsOf = Callable[[SessionRecord], Awaitable[tuple[Closing, ...]]]
+"""What the end of a run adds to its commit where no agent could be built for it."""
 Afterwards = Callable[[SessionRecord, Session, RunEnded], None]
 """Is told that a run of this session, with this view, has ended; what it begins goes on beside the next run."""
 
@@ -90,16 +92,22 @@ class Running:
         return self.journal.in_hand.waits
 
 
+async def no_closings(_: SessionRecord) -> tuple[Closing, ...]:
+    """The default of `Service.closings`."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     """Settings of a process for its runs: `most` at a time (None: all that are ready; runs that wait for a person do
     not count), `posting` for messages that go to the outbox, and `afterwards`, which is called for each ended run.
-    `redact` removes secrets from what runs say of themselves."""
+    `redact` removes secrets from what runs say of themselves, `closings` is for runs without an agent."""
 
     most: int | None = None
     posting: Posting | None = None
     afterwards: tuple[Afterwards, ...] = ()
     redact: Callable[[str], str] = str
+    closings: ClosingsOf = no_closings
 
     def speaks(self, journal: Journal, record: SessionRecord) -> None:
         """Redact the journal's messages, and post them to the outbox, where the session's surface uses it."""
@@ -121,7 +129,9 @@ async def open_session(store: Store, running: Running, service: Service) -> Sess
     return record
 
 
-async def one_run(build: BuildAgent, record: SessionRecord, running: Running, ids: Ids) -> RunEnded:
+async def one_run(
+    build: BuildAgent, record: SessionRecord, running: Running, ids: Ids, service: Service | None = None
+) -> RunEnded:
     """Run a session from start to end; also records an end where the run could not start. Raises `StoreError`."""
     view, journal = running.journal.session, running.journal
     lease, running.lease = running.lease, running.lease.retried()  # What comes behind this run is not to blame.
@@ -141,7 +151,8 @@ async def one_run(build: BuildAgent, record: SessionRecord, running: Running, id
         if not isinstance(error, HermesError):
             log.exception("session %s: the run failed", view.id)
             error = told_of(error)
-        return await give_up(view, journal, ids, error)
+        closing = await service.closings(record) if service else ()
+        return await give_up(view, journal, ids, error, closing)
 
 
 async def apply_signals(store: Store, running: Mapping[str, Running]) -> None:

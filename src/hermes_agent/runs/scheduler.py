@@ -108,8 +108,7 @@ class Scheduler:
         self._store = store
         self._build = build
         self._seam = seam
-        self._own: set[str] | None = set() if own_only else None
-        store.workers.serves = "" if own_only else queue
+        self._own, self._expected = set[str]() if own_only else None, set[str]()
         self._full = self._resting = False
         self.locks = Locks(store, self.wake)
         self._subscribers: list[Callable[[], None]] = []
@@ -132,6 +131,11 @@ class Scheduler:
         if running := self._running.get(session):
             running.journal.mailbox.ring(withdrawn)
         self.wake()
+
+    def expect(self, session: str) -> None:
+        """Go on looking for mail of this session after the end of its runs: another session will send some."""
+        self._expected.add(session)
+        self.enqueue(session)
 
     def stop(self, session: str, reason: str = "stopped") -> asyncio.Event | None:
         """Stop the session's run; an event that is set when it has ended, None where there is no run here."""
@@ -288,7 +292,7 @@ class Scheduler:
                 await earlier.lost()
             record = await open_session(self._store, running, self.service)
             while not journal.mailbox.released:
-                ended = await one_run(self._build, record, running, self._seam.own(lane).ids)
+                ended = await one_run(self._build, record, running, self._seam.own(lane).ids, self.service)
                 view, released = journal.session, journal.mailbox.released
                 await self._seam.ended(lane, ended.outcome, view.number, released=released)
                 for listener in self.service.afterwards:
@@ -328,7 +332,7 @@ class Scheduler:
         if not released or self._full or running.lease.suspect:
             self.wake()
         if released and self._own is not None:
-            self._own.discard(lane)
+            self._own -= {lane} - self._expected
             if lease := await self._store.lanes.claim([self.queue], lane):
                 self._own.add(lane)
                 self._start(lease.retried())

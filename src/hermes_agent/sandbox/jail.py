@@ -172,7 +172,8 @@ def unheld(walls: Walls, held: Collection[str]) -> tuple[int, int]:
 
 
 SECRET = re.compile(
-    r"(^|_)(API_?KEYS?|KEY|TOKENS?|SECRETS?|PASS(WORD|WD|PHRASE)?|CREDENTIALS?|COOKIE|DSN)(_|$)|^HERMES_", re.IGNORECASE
+    r"(^|_)(API_?KEYS?|KEY|TOKENS?|SECRETS?|PASS(WORD|WD|PHRASE)?|CREDENTIALS?|COOKIE|DSN)(_|$)|^HERMES_(?!KANBAN_)",
+    re.IGNORECASE,
 )
 # Pagers and prompts would wait for a person who is not there.
 QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}

@@ -79,7 +79,7 @@ class Walls:
 
     `readable` may be read, `writable` written too, besides the session's workspace; `closed` is covered wherever it
     lies in them: of two paths that hold a file, the longer decides, and of two equal ones `closed`. A workspace in a
-    closed folder is open only at or below `workspaces`.
+    closed folder is open only at or below `workspaces`, or below `shared`, where all profiles have workspaces.
 
     `person` is the home folder of the person, in whose place commands see one of the session's own. `caches` is the
     folder of caches, one for each workspace. `lends` is the only folder whose files can be lent to a
@@ -92,6 +92,7 @@ class Walls:
     writable: tuple[str, ...] = ()
     closed: tuple[str, ...] = SYSTEM_CREDENTIALS
     workspaces: str = ""
+    shared: str = ""
     person: str = ""
     caches: str = ""
     lends: str = ""
@@ -122,10 +123,10 @@ class Walls:
 
     def _opens(self, workspace: str) -> bool:
         named, path = _named(self), workspace
-        own = os.path.realpath(self.workspaces) if self.workspaces else ""
-        while path not in named and path not in ("", "/", own):
+        own = [os.path.realpath(each) for each in (self.workspaces, self.shared) if each]
+        while path not in named and path not in ("", "/", *own):
             path = path.rpartition("/")[0] or "/"
-        return path == own or named.get(path) != "none"
+        return path in own or named.get(path) != "none"
 
     def shown(self, workspace: str = "") -> Mapping[str, Access]:
         """Each named path and its access, the workspace among them; real paths, parents first."""

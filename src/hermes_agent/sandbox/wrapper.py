@@ -36,10 +36,10 @@ _PIECES = r"'([^']*)'|\"([^\"]*)\""
 INLINE = 60_000  # characters; one argument of a program may have 128 kB (MAX_ARG_STRLEN), quoting included
 
 
-def begin(folder: str, cwd: str, variables: Mapping[str, str] = MappingProxyType({})) -> str:
+def begin(folder: str, cwd: str, variables: Mapping[str, str] = MappingProxyType({}), mark: str = MARK) -> str:
     """Shell code before a command: sets its mark (the path of its record, since ids repeat between homes), these
     variables, whatever an earlier command of its shell left in them, and its folder."""
-    told = "".join(f" {name}={quote(value)}" for name, value in {MARK: folder, **variables}.items())
+    told = "".join(f" {name}={quote(value)}" for name, value in {mark: folder, **variables}.items())
     return f"export{told}\ncd {quote(cwd)} || exit 126"
 
 

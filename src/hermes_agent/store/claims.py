@@ -15,7 +15,7 @@ FREE = "home = $home AND ended IS NULL AND (owner IS NULL OR owner NOT IN (SELEC
 READY = "SELECT 1 FROM {table} WHERE {free} LIMIT 1"
 CLAIM = (
     "UPDATE {table} SET owner = $1, epoch = epoch + 1, attempts = attempts + 1, state = 'running' WHERE id = "
-    "(SELECT id FROM {table} WHERE {free} {which} ORDER BY created, id LIMIT 1 "
+    "(SELECT id FROM {table} WHERE {free} {which} ORDER BY {order} LIMIT 1 "
     "FOR NO KEY UPDATE SKIP LOCKED) RETURNING id, epoch, {fields}"
 )
 IS_HELD = "id = $1 AND owner = $2 AND epoch = $3 AND ended IS NULL"
@@ -40,17 +40,19 @@ class Lease:
 
 
 class Claims:
-    """A work queue on one table with `id`, `home`, `state`, `owner`, `epoch`, `attempts`, `created`, `ended`,
-    `note`; its name must be in `store.workers.CLAIMED` too. Every write of a holder checks `IS_HELD`."""
+    """A work queue on one table with `id`, `home`, `state`, `owner`, `epoch`, `attempts`, `ended`, `note`, and what
+    `order` names; its name must be in `store.workers.CLAIMED` too. Every write of a holder checks `IS_HELD`."""
 
-    def __init__(self, engine: Engine, workers: Workers, table: str, fields: str) -> None:
+    def __init__(self, engine: Engine, workers: Workers, table: str, fields: str, order: str = "created, id") -> None:
         self._engine, self._workers = engine, workers
-        self._table, self._fields = table, fields
+        self._table, self._fields, self._order = table, fields, order
         self._in_hand: set[str] = set()
         self._forgot = False
 
     def _sql(self, text: str, which: str = "", ids: str = "") -> str:
-        return text.format(table=self._table, free=FREE, held=IS_HELD, which=which, fields=self._fields, ids=ids)
+        return text.format(
+            table=self._table, free=FREE, held=IS_HELD, which=which, fields=self._fields, ids=ids, order=self._order
+        )
 
     async def ready(self, tx: Transaction) -> bool:
         """Whether a row can be claimed."""

@@ -77,6 +77,11 @@ DELETE = (
     "DELETE FROM exposure WHERE session = $1",
     "DELETE FROM episode WHERE session = $1",
     "DELETE FROM mandate WHERE session = $1",
+    "DELETE FROM child WHERE session = $1",
+    # Goals outlive their session, and wait for another one.
+    "UPDATE goal SET session = '', state = CASE WHEN state IN ('active', 'checking', 'waiting') THEN 'paused' "
+    "ELSE state END WHERE session = $1 AND home = $home AND ended IS NULL",
+    "UPDATE goal_round SET state = 'dropped', ended = $2 WHERE session = $1 AND home = $home AND ended IS NULL",
     "DELETE FROM learning_count WHERE session = $1",
     "DELETE FROM learning_support WHERE session = $1",
     "UPDATE learning_job SET state = 'dropped', ended = $2 WHERE session = $1 AND ended IS NULL",
@@ -106,6 +111,7 @@ SIZE = {
     Dialect.SQLITE: "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
     Dialect.POSTGRES: "SELECT pg_database_size(current_database())",
 }
+HAS_GOALS = "SELECT 1 FROM goal WHERE home = $home AND principal = $1 AND ended IS NULL LIMIT 1"
 LAST_TIME = 1e300
 
 
@@ -182,6 +188,10 @@ class Sessions(TimedTables):
             return await tx.rows(LIST_OWN, updated, last, limit, principal)
 
         return [_session(row) for row in await self._engine.read(query)]
+
+    async def has_goals(self, whose: str) -> bool:
+        """Whether a person has open goals; here, so that nothing else of goals is loaded for a session without."""
+        return await self._engine.read(lambda tx: tx.row(HAS_GOALS, whose), brief=True) is not None
 
     async def find(self, name: str, principal: str | None = None) -> Session:
         """The session with that id or title, or a unique prefix of one. Raises `UnknownSession`, which names the

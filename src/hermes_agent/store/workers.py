@@ -32,11 +32,13 @@ ENTER_MACHINE = (
 )
 BEAT = "UPDATE worker SET seen = $2 WHERE id = $1"
 PEERS = "SELECT id, key, seen FROM worker WHERE id <> $1"
-CLAIMED = ("learning_job",)
+CLAIMED = ("learning_job", "goal_round", "cron_instant")
 """The tables of `store.claims`."""
+HELD = (*CLAIMED, "card")
+"""The tables whose rows a worker holds until they end."""
 BUSY_PEERS = (
     f"{PEERS} AND (EXISTS (SELECT 1 FROM lane WHERE lane.owner = worker.id) "
-    + "".join(f"OR EXISTS (SELECT 1 FROM {each} WHERE owner = worker.id AND ended IS NULL) " for each in CLAIMED)
+    + "".join(f"OR EXISTS (SELECT 1 FROM {each} WHERE owner = worker.id AND ended IS NULL) " for each in HELD)
     + "OR EXISTS (SELECT 1 FROM outbox WHERE outbox.owner = worker.id))"
 )
 LEAVE = "DELETE FROM worker WHERE id = $1"
@@ -234,11 +236,6 @@ class Workers:
         await self.register()
         return await self._reap(BUSY_PEERS)
 
-    async def reap_all(self) -> list[str]:
-        """The same for all dead workers, also those that held nothing."""
-        await self.register()
-        return await self._reap(PEERS)
-
     async def _reap(self, whom: str) -> list[str]:
         self._looked = self._clock.monotonic()
 
@@ -252,6 +249,11 @@ class Workers:
         for worker in gone | silent:
             freed += await self._bury(worker, None if worker in gone else peers[worker][1])
         return freed
+
+    async def reap_all(self) -> None:
+        """The same for every worker, also one that holds nothing: afterwards only the living are registered."""
+        await self.register()
+        await self._reap(PEERS)
 
     async def sweep(self, running: Collection[str]) -> list[str]:
         """Release lanes that this worker owns without running them (an unanswered claim), at the second look."""

@@ -17,7 +17,7 @@ from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import MARK, Answer, CallContext, CallFacts, Quarantined, Tool, ToolMark, Touched
 from hermes_agent.host.files import followed
 from hermes_agent.host.tasks import in_own_thread
-from hermes_agent.tools.signature import CONTEXT, Signature, Unusable, signature_of
+from hermes_agent.tools.signature import Signature, Unusable, signature_of
 
 SUMMARY_CHARS = 100
 # What people call capabilities beside their own names.
@@ -66,8 +66,8 @@ class BoundTool:
 
     async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
         checked = self.signature.check(arguments)
-        if self.signature.wants_context:
-            checked[CONTEXT] = context
+        if self.signature.context:
+            checked[self.signature.context] = context
         return as_answer(await self.call(**checked), self.mark.origin)
 
 

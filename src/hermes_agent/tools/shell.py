@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
 import signal
 from collections.abc import Mapping, Sequence
@@ -29,6 +28,7 @@ from hermes_agent.tools.starting import (
     exec_name,
     lent_in,
     origin_of,
+    short_id,
     started,
     told_meanwhile,
 )
@@ -174,7 +174,7 @@ class ShellTools:
         running = await self._begin(f"{group}/{exec_name(context.key)}", wanted, context)
         if background:
             over = spawn(_kept(self._covers, running), name=f"secrets of {running.exec_id}")
-            begun = f"Started in the background as {_short(running.exec_id)}, output in {running.output_path}"
+            begun = f"Started in the background as {short_id(running.exec_id)}, output in {running.output_path}"
             return replace(said(begun, Origin.WORKSPACE), over=over)
         return await self._finish(running, context, seconds)
 
@@ -331,10 +331,10 @@ class ShellTools:
 
     async def _find(self, group: str, short: str) -> Running:
         ids = await self._place.list(group)
-        exec_id = next((found for found in ids if _short(found) == short), "")
+        exec_id = next((found for found in ids if short_id(found) == short), "")
         if running := await self._place.attach(exec_id) if exec_id else None:
             return running
-        hint = f"Here there are: {', '.join(map(_short, ids)) or 'none'}. {ELSEWHERE}"
+        hint = f"Here there are: {', '.join(map(short_id, ids)) or 'none'}. {ELSEWHERE}"
         raise ToolError(f"There is no background command `{short}` here.", hint=hint)
 
     async def _listed(self, group: str) -> str:
@@ -343,7 +343,7 @@ class ShellTools:
             running = await self._place.attach(exec_id)
             if running is not None:
                 line = " ".join(running.command.text.split())[:100]
-                rows.append(f"{_short(exec_id)} {await self._state(running)} {line}")
+                rows.append(f"{short_id(exec_id)} {await self._state(running)} {line}")
         return "\n".join(rows) or "No background commands here."
 
     async def _news(self, running: Running) -> str:
@@ -370,17 +370,12 @@ async def _stand_still(running: Running) -> None:
 def _ending(ended: Ended, running: Running) -> str:
     code = "it ended unseen, exit code unknown" if ended.code is None else f"exit {ended.code}"
     took = f", {ended.seconds:.1f} s" if ended.seconds >= SLOW else ""
-    left = f"; processes it started still run, see process(kill, {_short(running.exec_id)})" if ended.children else ""
+    left = f"; processes it started still run, see process(kill, {short_id(running.exec_id)})" if ended.children else ""
     return "\n".join((f"[{code}{took}{left}]", *(f"[{note}]" for note in ended.notes)))
 
 
 def _joined(output: str, last: str) -> str:
     return f"{output.rstrip()}\n{last}" if output.strip() else last
-
-
-def _short(exec_id: str) -> str:
-    """The short id shown to the model: six hex digits, the same in every process."""
-    return hashlib.sha256(exec_id.encode()).hexdigest()[:6]
 
 
 def shell_tools(needs: Needs) -> ShellTools:

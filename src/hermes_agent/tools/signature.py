@@ -12,6 +12,7 @@ import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import BadArguments
+from hermes_agent.core.tool import CallContext
 
 CONTEXT = "context"
 _ROOT = " - at `$`"
@@ -24,13 +25,14 @@ class Unusable(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """A tool function's contract; `parameters` is the JSON schema. `wants_context`: it has a `context` parameter."""
+    """A tool function's contract; `parameters` is the JSON schema. `context` is the parameter that takes the
+    `CallContext` (empty: none)."""
 
     name: str
     description: str
     parameters: Mapping[str, Any]
     shape: type[msgspec.Struct]
-    wants_context: bool
+    context: str
 
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Validate arguments and fill in defaults.
@@ -85,9 +87,9 @@ def signature_of(function: Callable[..., Any], *, name: str = "", description: s
     text, described = _docstring(inspect.getdoc(function) or "")
     try:
         hints = get_type_hints(function, include_extras=True)
-        wanted = [
-            parameter for parameter in inspect.signature(function).parameters.values() if parameter.name != "self"
-        ]
+        taken = [parameter for parameter in inspect.signature(function).parameters.values() if parameter.name != "self"]
+        context = next((each.name for each in taken if hints.get(each.name) is CallContext), CONTEXT)
+        wanted = [parameter for parameter in taken if parameter.name != context]
         shape = _shape(called, wanted, hints)
         parameters = _schema(wanted, hints, described)
     except (TypeError, NameError, ValueError) as error:
@@ -97,7 +99,7 @@ def signature_of(function: Callable[..., Any], *, name: str = "", description: s
         description=description or text,
         parameters=parameters,
         shape=shape,
-        wants_context=any(parameter.name == CONTEXT for parameter in wanted),
+        context=context if len(wanted) < len(taken) else "",
     )
 
 
@@ -106,8 +108,6 @@ def _shape(name: str, wanted: list[inspect.Parameter], hints: Mapping[str, Any])
     for parameter in wanted:
         if parameter.kind not in _NAMED_ONCE:
             raise ValueError(f"`{parameter}` cannot be given by name")
-        if parameter.name == CONTEXT:
-            continue
         kind = hints.get(parameter.name, Any)
         if parameter.default is inspect.Parameter.empty:
             fields.append((parameter.name, kind))
@@ -117,12 +117,11 @@ def _shape(name: str, wanted: list[inspect.Parameter], hints: Mapping[str, Any])
 
 
 def _schema(wanted: list[inspect.Parameter], hints: Mapping[str, Any], described: Mapping[str, str]) -> dict[str, Any]:
-    offered = [parameter for parameter in wanted if parameter.name != CONTEXT]
-    strangers = set(described) - {parameter.name for parameter in offered}
+    strangers = set(described) - {parameter.name for parameter in wanted}
     if strangers:
         raise ValueError(f"its docstring describes `{sorted(strangers)[0]}`, which it does not take")
     properties: dict[str, Any] = {}
-    for parameter in offered:
+    for parameter in wanted:
         entry = _entry(hints.get(parameter.name, Any))
         if parameter.default is None:
             entry = _without_null(entry)
@@ -131,7 +130,7 @@ def _schema(wanted: list[inspect.Parameter], hints: Mapping[str, Any], described
         if _worth_saying(parameter.default):
             entry["default"] = parameter.default
         properties[parameter.name] = entry
-    required = [parameter.name for parameter in offered if parameter.default is inspect.Parameter.empty]
+    required = [parameter.name for parameter in wanted if parameter.default is inspect.Parameter.empty]
     return {"type": "object", "properties": properties} | ({"required": required} if required else {})
 
 

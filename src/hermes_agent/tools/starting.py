@@ -118,6 +118,11 @@ def exec_name(text: str) -> str:
     return f"{plain[:80]}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
+def short_id(exec_id: str) -> str:
+    """The short id shown to the model and people: six hex digits, the same in every process."""
+    return hashlib.sha256(exec_id.encode()).hexdigest()[:6]
+
+
 def lent_name(key: str, name: str) -> str:
     """Name of the file that holds a secret for a command of the call `key`."""
     return f"{exec_name(key)}-{name}{LENT}"

@@ -42,8 +42,10 @@ BEHIND: Mapping[str, frozenset[Capability]] = {
     "web": frozenset({Capability.NET}),
     "skills": frozenset({Capability.SKILLS}),
     "memory": frozenset({Capability.MEMORY}),
+    "cron": frozenset({Capability.SCHEDULE}),
     "sending": frozenset({Capability.FS_READ, Capability.MESSAGE}),
     "mcp": frozenset({Capability.MCP}),
+    "delegation": frozenset({Capability.SPAWN}),
 }
 
 

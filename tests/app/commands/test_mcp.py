@@ -1,4 +1,4 @@
-"""/mcp without servers says how to add one; with servers: tests/app/operations/test_mcp.py."""
+"""/mcp without servers says how to add one; with servers: tests/app/operations/mcp/test_servers.py."""
 
 from pathlib import Path
 

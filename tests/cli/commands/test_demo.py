@@ -73,3 +73,14 @@ def test_the_demo_of_learning_does_a_task_in_a_third_of_the_calls_and_takes_the_
     assert time.monotonic() - began < 60 * SLOWED
     assert re.search(r"tool calls\s+12\s+4\s+67 %\s+7", done.stdout)
     assert "  NO " not in done.stdout
+
+
+@pytest.mark.slow
+def test_the_demo_of_work_kills_a_goal_with_two_agents_and_ends_with_a_card_and_a_job(tmp_path: Path):
+    began = time.monotonic()
+    done = demo(tmp_path, "--work")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert time.monotonic() - began < 60 * SLOWED
+    assert "KILLED" in done.stdout
+    assert "  NO " not in done.stdout

@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.learning.jobs import OVERLAPPED
 from hermes_agent.store.transaction import Dialect, Row
+from hermes_agent.store.work.card_runs import DISPATCHES, NEW
+from hermes_agent.store.work.goals import State
 from hermes_agent.store.workers import Timings
 from hermes_agent.testing.clock import FakeClock
 from tests.databases import OpenAnother, empty_database
@@ -30,6 +33,8 @@ from tests.store.facts import test_facts
 from tests.store.learning import test_jobs, test_lessons, test_proposals
 from tests.store.made import add, mail, session
 from tests.store.mcp import test_catalogue
+from tests.store.work import test_board, test_children, test_goals
+from tests.store.work.cron import test_rows
 
 SUITES = (
     test_cooldowns,
@@ -46,6 +51,10 @@ SUITES = (
     test_lessons,
     test_proposals,
     test_catalogue,
+    test_goals,
+    test_children,
+    test_rows,
+    test_board,
 )
 # What looks past the store, at rows of every home.
 RAW = re.compile(r'tx\.\w+\(\s*"(?:UPDATE|DELETE|SELECT|INSERT)|\.engine\b|database_url')
@@ -77,12 +86,23 @@ ROOTS = (
     "learning_support",
     "learning_lesson",
     "learning_swept",
+    "cron_job",
+    "cron_instant",
     "home",
     "worker",
     "episode",
     "mandate",
     "mcp_link",
     "mcp_tool",
+    "goal",
+    "goal_round",
+    "goal_check",
+    "child",
+    "board",
+    "card",
+    "card_run",
+    "card_watch",
+    "card_dispatcher",
 )
 INHERITED = {
     "entry": "its session's",
@@ -92,6 +112,9 @@ INHERITED = {
     "removal": "its session's",
     "learning_count": "its session's",
     "passage": "its session's",
+    "card_link": "its cards'",
+    "card_event": "its card's",
+    "card_file": "its card's",
     "prefix": "content by its hash",
     "version_body": "content by its hash",
     "machine": "a machine serves any home",
@@ -134,6 +157,19 @@ async def settle(store: Store) -> None:
     await store.write(lambda tx: tx.run(OVERLAPPED, "skill:deploy", "n1", 1.0))
     await store.lessons.sweep(1, [test_lessons.ONE])
     await store.mcp.put(test_catalogue.McpLink(server="files"), (test_catalogue.READ,))
+    goal = replace(test_goals.GOAL, id="g_00000f", state=State.WAITING, untold="News.")
+    await test_goals.kept(store, goal)
+    await test_goals.due(store, goal)
+    await store.write(lambda tx: store.goals.keep(tx, goal, "r1", "run", [test_goals.CHECK]))
+    await store.write(lambda tx: store.mandates.put(tx, "n1", Mandate(kind=Work.CHILD)))
+    await store.write(lambda tx: store.children.add(tx, test_children.child("n1"), 1))
+    await store.cron_jobs.add(replace(test_rows.job("n-j"), name="job j1"))
+    await store.cron_instants.ask_for(replace(test_rows.row(1), job="n-j"))
+    card = await test_board.create(store)
+    await store.boards.watch("board:main", "telegram:dm:2")
+    run = (card.id, 1, "work", "", "", f"board/{card.id}-1", 1.0)
+    await store.write(lambda tx: tx.run(NEW, *run))
+    await store.write(lambda tx: tx.run(DISPATCHES, "nobody"))
 
 
 async def rows_of(store: Store, home: int) -> dict[str, list[Row]]:

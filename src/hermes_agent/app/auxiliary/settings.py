@@ -62,7 +62,8 @@ class AuxiliarySettings:
         "Describes pictures to a model that sees none. Empty: that model only learns that there is one.",
     )
     judge: AuxiliaryModel = section(
-        lambda: within(30.0), "Judges commands before a person is asked (`approvals.mode: smart`)."
+        lambda: within(30.0),
+        "Judges commands before a person is asked (`approvals.mode: smart`), and criteria of goals that are in words.",
     )
     web: AuxiliaryModel = section(lambda: within(60.0), "Answers questions about long web pages.")
 

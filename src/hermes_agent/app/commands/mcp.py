@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes_agent.app.commands.command import Command, Desk, Done
-from hermes_agent.app.operations.mcp import MCP
+from hermes_agent.app.operations.mcp.servers import MCP
 from hermes_agent.app.operations.verbs import say_verb
 
 

@@ -1,5 +1,5 @@
-"""Slash commands /learn, /curator and /memory, which have subcommands; and /skills and /bundles, which list skills and
-bundles."""
+"""Slash commands /learn, /curator, /kanban and /memory, which have subcommands; and /skills and /bundles, which list
+skills and bundles."""
 
 from __future__ import annotations
 

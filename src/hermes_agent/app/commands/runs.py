@@ -8,12 +8,21 @@ from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.app.operations.serving import note_asker
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Busy
+from hermes_agent.core.plural import plural
+from hermes_agent.host.late import late
+
+ALL = "all"
+STOP_ALL = "hermes_agent.app.operations.agents:stop_all"
 
 
-async def stop(desk: Desk, _: str) -> Done:
-    """Stop the run at once."""
+async def stop(desk: Desk, rest: str) -> Done:
+    """Stop the run at once, with the agents that it waits for; with `all` also those in the background."""
+    if rest not in ("", ALL):
+        raise HermesError("Say `/stop`, or `/stop all`.")
     stopped = await desk.hermes.stop(desk.record.id)
-    return Done(text="Stopped." if stopped else "Nothing is running.")
+    others = await late(STOP_ALL)(desk.access) if rest else 0
+    told = "Stopped." if stopped or others else "Nothing is running."
+    return Done(text=f"{told} {plural(others, 'agent')} stopped too." if others else told)
 
 
 async def go_on(desk: Desk, rest: str) -> Done:
@@ -37,7 +46,13 @@ def _words(rest: str) -> str:
     return rest
 
 
-STOP = Command(name="stop", summary="End the run at once.", act=stop, while_running=True)
+STOP = Command(
+    name="stop",
+    summary="End the run at once; with `all` background agents too.",
+    arguments="[all]",
+    act=stop,
+    while_running=True,
+)
 CONTINUE = Command(
     name="continue", summary="Resume a run that was stopped or reached a limit.", arguments="[words]", act=go_on
 )

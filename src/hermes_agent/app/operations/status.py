@@ -6,13 +6,18 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from hermes_agent.agent.context import asks_approval
+from hermes_agent.app.operations.board import list_cards
 from hermes_agent.app.settings import SERVED
-from hermes_agent.app.work import STANDING
+from hermes_agent.app.work import whose
 from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.inbound import Standing, Standings
+from hermes_agent.core.mandate import Work
 from hermes_agent.core.plural import plural
-from hermes_agent.host.late import late
+from hermes_agent.store.work import goals as goal
 from hermes_agent.store.work.activity import Serving
+from hermes_agent.store.work.cards import Status as CardStatus
+from hermes_agent.store.work.cron.records import JobState
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
@@ -44,6 +49,58 @@ class Piece:
     note: str = ""
 
 
+CARDS = {
+    CardStatus.BLOCKED: (State.WAITING, "for somebody: `hermes kanban show {0}`"),
+    CardStatus.TRIAGE: (State.WAITING, "to be thought through: `hermes kanban show {0}`"),
+    CardStatus.READY: (State.QUEUED, ""),
+    CardStatus.RUNNING: (State.RUNNING, ""),
+    CardStatus.REVIEW: (State.QUEUED, "for its check"),
+}
+GOALS = {
+    goal.State.BLOCKED: (State.WAITING, "{0} `hermes goals show {1}`"),
+    goal.State.LIMITED: (State.WAITING, "{0} `hermes goals resume {1}`"),
+    goal.State.WAITING: (State.WAITING, "{0}"),
+    goal.State.CHECKING: (State.RUNNING, "its criteria are checked"),
+}
+
+
+async def standing(access: Access[HomeSystem]) -> list[Piece]:
+    """The cards, goals and jobs that are not done, as far as this person may see them."""
+    if access.who.standing is Standing.GUEST:
+        return []
+    return [*await _cards(access), *await _goals(access), *await _jobs(access)]
+
+
+async def _cards(access: Access[HomeSystem]) -> list[Piece]:
+    found: list[Piece] = []
+    for card in (await list_cards(access)).cards:
+        if (status := CardStatus(card.status)) in CARDS:
+            state, note = CARDS[status]
+            note = note.format(card.id)
+            found.append(Piece(kind="card", id=card.id, title=card.title, state=state, since=card.created, note=note))
+    return found
+
+
+async def _goals(access: Access[HomeSystem]) -> list[Piece]:
+    person = whose(Standings(lambda _: access.who.standing), access.who.key)
+    found: list[Piece] = []
+    for each in await access.system.store.goals.list("" if access.sees_all else person):
+        if each.state in GOALS:
+            state, note = GOALS[each.state]
+            note = note.format(each.why, each.id).strip()
+            found.append(Piece(kind="goal", id=each.id, title=each.text, state=state, since=each.created, note=note))
+    return found
+
+
+async def _jobs(access: Access[HomeSystem]) -> list[Piece]:
+    jobs = await access.system.store.cron_jobs.all("" if access.sees_all else access.who.key)
+    return [
+        Piece(kind="cron", id=job.id, title=job.name, state=State.STUCK, since=job.created, note=job.why)
+        for job in jobs
+        if job.state is JobState.BROKEN
+    ]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """The processes that serve the home, and the work that is not done. `warning` is a sentence where work waits that
@@ -61,8 +118,7 @@ async def show_status(access: Access[HomeSystem]) -> Status:
     active = [each for each in await activity.active() if access.sees_all or each.principal == access.who.key]
     is_served, now = bool(serving) or not access.sees_all, access.system.clock.now()
     work = [_piece(each, now, is_served=is_served) for each in active]
-    for where in STANDING:
-        work += await late(where)(access)
+    work += await standing(access)
     left = sum(each.queue == SERVED and not each.held for each in active)
     warning = (
         f"Nobody serves this home: {plural(left, 'piece')} of work wait. {START}." if left and not is_served else ""
@@ -80,6 +136,8 @@ def _piece(active: Active, now: float, *, is_served: bool) -> Piece:
         state, note = State.WAITING, _awaited(active)
     elif active.queue != SERVED:
         state, note = State.STUCK, f"`hermes -r {active.session}` goes on with it."
+        if active.surface == Work.CHILD:
+            note = "the session that started it goes on with it"
     elif not is_served:
         note = f"nobody serves: {START}"
     kind = "session" if active.surface in ("cli", "library") else active.surface

@@ -13,7 +13,8 @@ from hermes_agent.core.errors import HermesError
 
 
 class Kind(StrEnum):
-    """Type of an operation's argument; `since` is a time span or a date, parsed to seconds since 1970."""
+    """Type of an operation's argument; `since` is a time span or a date, parsed to seconds since 1970, `words` a text
+    that takes the rest of a slash command."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -21,6 +22,7 @@ class Kind(StrEnum):
     SKILL = "skill"
     SINCE = "since"
     SWITCH = "switch"
+    WORDS = "words"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +102,8 @@ async def say_verb(noun: Noun, access: Access[Any], words: Sequence[str]) -> str
     if verb is None:
         raise HermesError(noun.usage)
     places = [each for each in verb.arguments if not each.flag]
+    if places and places[-1].kind is Kind.WORDS and len(rest) > len(places):
+        rest[len(places) - 1 :] = [" ".join(rest[len(places) - 1 :])]
     given = {each.name: each.default for each in verb.arguments}
     given |= {place.name: _read(noun, place, word) for place, word in zip(places, rest, strict=False)}
     if len(rest) > len(places) or any(given[each.name] is None for each in places):

@@ -11,9 +11,11 @@ from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import Desk, Done, command_of, perform
 from hermes_agent.app.operations import sessions as operations
 from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.background import resume_agents
 from hermes_agent.app.operations.questions import answer_in_words
 from hermes_agent.app.operations.sessions import SessionRecord
 from hermes_agent.app.system import System
+from hermes_agent.app.work import work_opened
 from hermes_agent.cli.chat.text import one_line
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.output import shortened, width
@@ -163,6 +165,7 @@ class ChatSession:
             self.record = await operations.current_session(self.runtime, self.conversation)
         if self.record is None:
             return
+        await work_opened(self.runtime.snapshots.now.needs, self.record)
         if invocation.model and invocation.model != self.record.model:
             await self.runtime.hermes.choose(self.record.id, invocation.model)
             await self.refresh()
@@ -238,8 +241,12 @@ class ChatSession:
         await self.submit(replace(self.inbound(answer), answers=question))
 
     async def resume(self) -> bool:
-        """Resume work that a crash interrupted; False if there is none, or another process runs it."""
-        return self.record is not None and await self.runtime.hermes.resume(self.record.id)
+        """Resume work that a crash interrupted, and agents that were left; False if no run is open, or another process
+        runs it."""
+        if self.record is None:
+            return False
+        await resume_agents(self.runtime, self.record.id)
+        return await self.runtime.hermes.resume(self.record.id)
 
     async def stop(self) -> None:
         """Stop the run at once."""

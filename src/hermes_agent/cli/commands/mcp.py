@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from hermes_agent.app.mcp.foreign import KNOWN, PERSONAL, read_servers
-from hermes_agent.app.operations.mcp import MCP, forget_server, said_of, sign_in_to, sign_out_of, test_server
+from hermes_agent.app.operations.mcp.servers import MCP, forget_server, said_of, sign_in_to, sign_out_of, test_server
 from hermes_agent.cli.commands.verbs import group_of
 from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark, say

@@ -1,4 +1,4 @@
-"""Subcommands `hermes approvals`, `curator`, `learn`, `memory` and `pairing`, built from declarative operations."""
+"""Subcommands built from declarative operations: `hermes agents`, `approvals`, `curator`, `kanban` and others."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 
+from hermes_agent.app.operations.agents import AGENTS
 from hermes_agent.app.operations.approvals import ALLOWED
 from hermes_agent.app.operations.chats import PAIRING
+from hermes_agent.app.operations.kanban import KANBAN
 from hermes_agent.app.operations.learning import CURATED, LEARNED
 from hermes_agent.app.operations.memory import FACTS, NOTES, put_note
 from hermes_agent.app.operations.trust import TRUST
@@ -30,6 +32,7 @@ KINDS: dict[Kind, click.ParamType[Any]] = {
     Kind.SINCE: Since(),
     Kind.SKILL: SKILL,
     Kind.SWITCH: click.BOOL,
+    Kind.WORDS: click.STRING,
 }
 
 
@@ -68,10 +71,16 @@ def _parameter(argument: Argument) -> click.Parameter:
     return click.Argument([argument.name], type=kind, metavar=shown, required=needed, default=argument.default)
 
 
+agents = group_of(AGENTS)
+
+
 approvals = group_of(ALLOWED)
 
 
 curator = group_of(CURATED)
+
+
+kanban = group_of(KANBAN)
 
 
 learn = group_of(LEARNED)

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
+from contextlib import AsyncExitStack
 
 import click
 
 from hermes_agent.app.chats.platforms import PlatformOf
 from hermes_agent.app.opening import Options, open_system
+from hermes_agent.app.operations.background import work_on
 from hermes_agent.app.reloading import Reloading
-from hermes_agent.app.settings import API_KEY, DRAIN_SECONDS, SERVED
+from hermes_agent.app.settings import API_KEY, DRAIN_SECONDS, SERVED, Settings
+from hermes_agent.app.work import queue_of
 from hermes_agent.cli.options import recording_of
 from hermes_agent.cli.output import announce, remark, say
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.errors import ConfigError, LostLease, Stopped
+from hermes_agent.host.config import load
 from hermes_agent.host.late import late
 from hermes_agent.host.loops import PATIENCE, told_to_end
 from hermes_agent.host.loops import run as run_loop
+from hermes_agent.host.tasks import spawn
 
+CARDS = "hermes_agent.app.work.board"
 PLATFORM_OF = "hermes_agent.gateway.opening:platform_of"
 
 
@@ -27,11 +35,30 @@ def _platform_of() -> PlatformOf:
 
 
 @click.command(short_help="Run the sessions of gateways and API servers.")
+@click.option("--session", default="", metavar="SESSION", help="Work on this agent's session alone, to its end.")
+@click.option("--card", default="", metavar="ID", help="Work on this card of the board alone; the dispatcher says so.")
+@click.option("--epoch", default=0, metavar="N", help="The claim of that card.")
 @pass_surface
-def worker(surface: Surface) -> None:
-    """Run the sessions of gateways and API servers on the same home, or the same PostgreSQL database. It ends within
-    two seconds of Ctrl-C, SIGTERM or SIGHUP; another worker resumes its runs."""
-    run_loop(_work(surface))
+def worker(surface: Surface, session: str, card: str, epoch: int) -> None:
+    """Run the sessions of gateways and API servers on the same home, or the same PostgreSQL database, and start the
+    processes of cards. It ends within two seconds of Ctrl-C, SIGTERM or SIGHUP; another worker resumes its runs."""
+    if card:
+        run_loop(_work_on_card(surface, card, epoch))
+    else:
+        run_loop(_work_on(surface, session) if session else _work(surface))
+
+
+async def _work_on(surface: Surface, session: str) -> None:
+    options = Options(queue=queue_of(session), model=surface.invocation.model, attended=False)
+    with told_to_end() as told:
+        async with open_system(surface.home.ensure(), options) as runtime:
+            work = spawn(work_on(runtime, session), name=f"work on {session}")
+            over = spawn(told.wait(), name="told to end")
+            try:
+                await asyncio.wait((work, over), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                work.cancel()
+                over.cancel()
 
 
 async def _work(surface: Surface) -> None:
@@ -45,6 +72,29 @@ async def _work(surface: Surface) -> None:
             announce(f"Working on {SERVED}.")
             async with Reloading(runtime, [], lambda: None).following():
                 await told.wait()
+
+
+async def _work_on_card(surface: Surface, card: str, epoch: int) -> None:
+    """Work on one card; a claim that is gone is no failure."""
+    home, cards, clock = surface.home.ensure(), late(CARDS), SystemClock()
+    base = cards.base_of(home)
+    async with AsyncExitStack() as closing:
+        told = closing.enter_context(told_to_end())
+        board = await closing.enter_async_context(cards.own_board(base, load(base, Settings).usable().value, clock))
+        try:
+            holding = await cards.adopt(board, card, epoch)
+        except LostLease as error:
+            remark(str(error))
+            return
+        options = Options(queue=f"card:{card}", attended=False, holding=holding)
+        system = await closing.enter_async_context(open_system(home, options))
+        work = spawn(cards.CardWorker(holding, system.hermes, system.owner, clock).work(), name=f"card {card}")
+        ending = spawn(told.wait(), name="asked to end")
+        await asyncio.wait((work, ending), return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            work.cancel()
+            raise Stopped(f"{card}: stopped; another process goes on.")
+        await work
 
 
 SERVE = "hermes_agent.api.serve:serve"

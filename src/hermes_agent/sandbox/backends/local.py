@@ -78,6 +78,7 @@ class LocalPlace:
     """
 
     name = "local"
+    mark = MARK  # the variable by which all that a command started is known
 
     def __init__(
         self,
@@ -159,7 +160,7 @@ class LocalPlace:
         check_length(command)
         if self._jail is not None:
             check_workspace(command.folder, self._jail.walls)
-        kept = self._kept(command)
+        kept = self.kept(command)
         before = read_text(kept) if kept else ""
         base = kept_directory(before)
         base = base if base and Path(base).is_dir() else command.folder
@@ -170,7 +171,7 @@ class LocalPlace:
         own = self._network.variables() if self._network else {}
         text = script(
             folder=str(folder),
-            begins=begin(str(folder), cwd, own),
+            begins=begin(str(folder), cwd, own, self.mark),
             kept=str(kept) if before else "",
             keeps_as=(quote(base) if command.workdir else '"$PWD"') + dropping(own) if keeps else "",
             text=on_terminal(command.text) if command.pty else command.text,
@@ -203,15 +204,14 @@ class LocalPlace:
             most = (*self._jail.unheld, self._jail.walls.session_mb) if self._jail else (0, 0, 0)
             if command.limit or any(most):
                 self._limits.hold(folder, command.limit, most)
-            child = self._launch(
-                folder, meta, [self._shell, "-c", text], env={**env, MARK: str(folder)}, stdin=given, out=out
-            )
+            argv, env = [self._shell, "-c", text], {**env, self.mark: str(folder)}
+            child = self._launch(folder, meta, argv, env=env, stdin=given, out=out)
         finally:
             os.close(out)
             if given is not None:
                 os.close(given)
         self._spare.make()  # the next one's record, while the shell begins
-        running = LocalRunning(folder=folder, exec_id=exec_id, meta=meta, child=child, kept=self._kept(command))
+        running = LocalRunning(self, folder, exec_id, meta, child)
         if not command.background and child.ends_within(JAILED_QUICK_SECONDS if self._jail else QUICK_SECONDS):
             running.record_end()
         return running
@@ -226,7 +226,7 @@ class LocalPlace:
         cell = Cell(
             folder=folder,
             files=OWN_FILES,
-            kept=self._kept(command),
+            kept=self.kept(command),
             workspace=command.folder,
             session=self._folder / SESSIONS / folder.parent.name,
             lent=command.lent,
@@ -246,8 +246,7 @@ class LocalPlace:
             return None
         meta = msgspec.json.decode((folder / "meta.json").read_bytes(), type=Meta)
         identity = runs(folder) if meta.boot == self._boot else NOBODY
-        kept = self._kept(meta.command)
-        return LocalRunning(folder=folder, exec_id=exec_id, meta=meta, child=Child(identity), kept=kept)
+        return LocalRunning(self, folder, exec_id, meta, Child(identity))
 
     def _list(self, group: str) -> tuple[str, ...]:
         found = [path.parent for path in (self._folder / group).glob("*/listed")]
@@ -273,7 +272,7 @@ class LocalPlace:
                 shutil.rmtree(session, ignore_errors=True)
         return len(old)
 
-    def _kept(self, command: Command) -> Path | None:
+    def kept(self, command: Command) -> Path | None:  # The file of the kept shell that it uses.
         return self._folder / command.shell / KEPT if command.shell else None
 
     def _path(self, exec_id: str) -> Path:
@@ -285,15 +284,15 @@ class LocalPlace:
 class LocalRunning:
     """A command on this machine, running or ended; implements `Running`."""
 
-    def __init__(self, *, folder: Path, exec_id: str, meta: Meta, child: Child, kept: Path | None) -> None:
-        self.exec_id = exec_id
+    def __init__(self, place: LocalPlace, folder: Path, exec_id: str, meta: Meta, child: Child) -> None:
+        self.exec_id, self._mark = exec_id, f"{place.mark}={folder}"
         self.command = meta.command
         self.cwd = meta.cwd
         self._layers, self._is_watched = meta.layers, meta.watched
         self.output_path = str(folder / "out")
         self._folder = folder
         self._child = child
-        self._kept = kept
+        self._kept = place.kept(meta.command)
         self._ended: Ended | None = None
         self._output: bytes | None = None  # the whole output of a command that ended and wrote little
         if meta.command.background:
@@ -337,7 +336,7 @@ class LocalRunning:
 
     async def kill(self) -> bool:
         was_running = self._child.is_alive
-        gone = await self._child.end(f"{MARK}={self._folder}")
+        gone = await self._child.end(self._mark)
         if was_running:
             await asyncio.to_thread(self._note_kill)
         return gone
@@ -356,7 +355,7 @@ class LocalRunning:
         noted = read_text(self._folder / "exit") if before is None else ""
         listed = self._folder / "listed"
         left = self._left_somebody(noted) if before is None and self._child.is_ours else listed.exists()
-        children = left and bool(family(0, f"{MARK}={self._folder}".encode()))
+        children = left and bool(family(0, self._mark.encode()))
         if children:
             listed.touch()
         reached, stopped = traffic_of(self._folder) if self._is_watched else (None, ())

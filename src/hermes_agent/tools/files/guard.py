@@ -91,12 +91,13 @@ class Guard:
     def _part_of_home(self, real: Path) -> str | None:
         """The path below the home of Hermes, whatever name it goes by: a mount, a hard link, another case; None for any
         other, and in the workspaces."""
-        own = _identity(self.walls().workspaces)
+        walls = self.walls()
+        own = (_identity(walls.workspaces), _identity(walls.shared))
         parts = {each: part for home in self._homes() for each, part in _parts_of(home, _stamp(home)).items()}
         for folder in (real, *real.parents):
             if (found := _identity(folder)) is None:
                 continue
-            if found == own:
+            if found in own:
                 return None
             if found in parts:
                 return str(parts[found] / real.relative_to(folder))

@@ -93,6 +93,13 @@ class NeedsApproval:
 Decision = Allowed | Denied | NeedsApproval
 
 
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The permission policy of a process, for others than tool calls; made when first asked. Blocks."""
+
+    decide: Callable[[Request], Decision]
+
+
 def what(request: Request) -> str:
     """The call as text for an approval: the command, or the tool with its subject."""
     if request.feeds:

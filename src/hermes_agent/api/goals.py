@@ -1,0 +1,188 @@
+"""Endpoints `/v1/goals`: set, list, show, change and check goals."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing
+from hermes_agent.api.problems import missing
+from hermes_agent.app.operations import goals as operations
+from hermes_agent.app.operations.goals import GoalFacts, Wish, criterion_of
+from hermes_agent.core.errors import HermesError
+
+
+class CriterionRequest(msgspec.Struct, kw_only=True):
+    """A criterion of a goal that is set; a file is `PATH`, `PATH contains TEXT` or `PATH sha256 HEX`."""
+
+    kind: Literal["command", "file", "board", "judge"]
+    text: Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class GoalRequest(msgspec.Struct, kw_only=True):
+    """Body of a request that sets a goal. `session` pursues it; without one it is only written down. `money` is in US
+    dollars; `anyway` begins it although its criteria hold."""
+
+    text: str
+    session: str = ""
+    criteria: list[CriterionRequest] = []
+    constraints: list[str] = []
+    turns: int | None = None
+    money: float | None = None
+    tokens: int | None = None
+    anyway: bool = False
+
+
+class GoalChange(msgspec.Struct, kw_only=True):
+    """Body of a change of a goal. `active` resumes it, in `session` (default: its own), with `turns` more and `budget`
+    US dollars in all; `dropped` ends it."""
+
+    state: Literal["active", "paused", "done", "dropped"]
+    session: str = ""
+    turns: int | None = None
+    budget: float | None = None
+
+
+class GoalsQuery(msgspec.Struct, kw_only=True):
+    """Query of the list of goals: ended ones too."""
+
+    ended: bool = False
+
+
+class CheckView(msgspec.Struct, kw_only=True):
+    """A receipt: what one criterion gave at a time."""
+
+    criterion: str
+    kind: str
+    at: float
+    seconds: float
+    verdict: str
+    exit_code: int | None = None
+    evidence: str = ""
+    output_hash: str = ""
+
+
+class GoalView(msgspec.Struct, kw_only=True):
+    """A goal with its newest receipts; `met`: whether its criteria hold. Money is in US dollars."""
+
+    id: str
+    state: str
+    text: str
+    why: str
+    criteria: list[str]
+    constraints: list[str]
+    session: str
+    folder: str
+    turns: int
+    max_turns: int
+    spent: float
+    tokens: int
+    budget: float | None
+    created: float
+    ended: float | None
+    met: bool
+    checks: list[CheckView] = []
+    object: Literal["goal"] = "goal"
+
+
+class GoalList(msgspec.Struct, kw_only=True):
+    """A list of goals."""
+
+    data: list[GoalView]
+    object: Literal["list"] = "list"
+
+
+def _view(found: GoalFacts) -> GoalView:
+    return msgspec.convert(msgspec.to_builtins(found), GoalView)
+
+
+async def list_goals(state: AppState, call: Call[Nothing, GoalsQuery]) -> Answer:
+    """List the goals of this principal."""
+    found = await operations.list_goals(state.access(call.who), call.query.ended)
+    return GoalList(data=[_view(each) for each in found])
+
+
+async def _found(state: AppState, call: Call[Any, Nothing]) -> GoalFacts:
+    """The goal that the path names. Raises `Refused` with status 404 where this principal has none of that id."""
+    try:
+        return await operations.show_goal(state.access(call.who), call.path["id"])
+    except HermesError as error:
+        raise missing(str(error), "goal_not_found") from error
+
+
+async def show(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
+    """Show a goal with its receipts."""
+    return _view(await _found(state, call))
+
+
+async def add(state: AppState, call: Call[GoalRequest, Nothing]) -> Answer:
+    """Set a goal."""
+    body = call.body
+    wish = Wish(
+        text=body.text,
+        criteria=tuple(criterion_of(each.kind, each.text) for each in body.criteria),
+        constraints=tuple(body.constraints),
+        turns=body.turns,
+        money=body.money,
+        tokens=body.tokens,
+        anyway=body.anyway,
+        later=not body.session,
+    )
+    return _view(await operations.set_goal(state.access(call.who), wish, body.session))
+
+
+async def change(state: AppState, call: Call[GoalChange, Nothing]) -> Answer:
+    """Pause, resume or end a goal."""
+    access, name, body = state.access(call.who), (await _found(state, call)).id, call.body
+    match body.state:
+        case "paused":
+            return _view(await operations.pause_goal(access, name))
+        case "done":
+            return _view(await operations.finish_goal(access, name))
+        case "dropped":
+            return _view(await operations.clear_goal(access, name))
+        case "active":
+            return _view(await operations.resume_goal(access, name, body.turns, body.budget, body.session))
+
+
+async def check(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
+    """Check the criteria now."""
+    return _view(await operations.check_goal(state.access(call.who), (await _found(state, call)).id))
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/v1/goals",
+        act=list_goals,
+        summary="Your goals, open ones first; the owner's key shows everybody's.",
+        query=GoalsQuery,
+        answer=GoalList,
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/goals",
+        act=add,
+        summary="Set a goal, which a session pursues.",
+        body=GoalRequest,
+        answer=GoalView,
+        status=201,
+    ),
+    Endpoint(method="GET", path="/v1/goals/{id}", act=show, summary="One goal with its receipts.", answer=GoalView),
+    Endpoint(
+        method="PATCH",
+        path="/v1/goals/{id}",
+        act=change,
+        summary="Pause, resume or end a goal.",
+        body=GoalChange,
+        answer=GoalView,
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/goals/{id}/check",
+        act=check,
+        summary="Check the criteria of a goal now.",
+        answer=GoalView,
+    ),
+)

@@ -1,0 +1,263 @@
+"""Operations on scheduled jobs: make, list, change, run and remove them, and show what came of each time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from hermes_agent.app.manifest import TOOLSETS
+from hermes_agent.app.operations.verbs import Argument, Kind, Noun, option, place, verb
+from hermes_agent.app.work.cron_drafts import Draft
+from hermes_agent.app.work.cron_facts import InstantFacts, JobFacts, job_line, job_text, run_line
+from hermes_agent.app.work.cron_imports import Imported, import_jobs, imported_text
+from hermes_agent.app.work.cron_jobs import CronService, UnknownJob
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.store.work.cron.records import InstantState, JobState
+from hermes_agent.work.cron.schedule import local
+
+if TYPE_CHECKING:
+    from hermes_agent.app.operations.access import Access, HomeSystem
+
+NONE = "none"
+__all__ = ["InstantFacts", "JobFacts", "UnknownJob"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """Whether jobs are run, and how many there are: `on`, due next (seconds since 1970), under way, and those whose
+    last time went wrong or was not delivered, by name."""
+
+    served: bool
+    jobs: int
+    on: int
+    next: int | None
+    running: int
+    wrong: tuple[str, ...]
+    notice: str = ""
+
+
+def jobs_of(access: Access[HomeSystem]) -> CronService:
+    """The jobs that this access reaches."""
+    system = access.system
+    return CronService(
+        store=system.store,
+        clock=system.clock,
+        settings=system.settings,
+        home=system.home,
+        toolsets=tuple(TOOLSETS),
+    )
+
+
+async def list_jobs(access: Access[HomeSystem]) -> list[JobFacts]:
+    """A person's jobs; the owner's list has everybody's."""
+    service = jobs_of(access)
+    notice = await service.served()
+    found = [await service.facts(job) for job in await service.all(access.who)]
+    return [*found[:-1], replace(found[-1], notice=notice)] if found else []
+
+
+async def create_job(access: Access[HomeSystem], schedule: str, prompt: str = "", **given: Any) -> JobFacts:  # noqa: ANN401  what options gave
+    """Make a job."""
+    service, where = jobs_of(access), access.where
+    draft = _draft(schedule=schedule, prompt=prompt, **given)
+    job = await service.create(access.who, draft, where.key if where is not None else "")
+    return await service.facts(job, await service.served())
+
+
+async def edit_job(access: Access[HomeSystem], job: str, **given: Any) -> JobFacts:  # noqa: ANN401  what options gave
+    """Change a job."""
+    service = jobs_of(access)
+    return await service.facts(await service.edit(access.who, job, _draft(**given)))
+
+
+async def show_job(access: Access[HomeSystem], job: str) -> JobFacts:
+    """One job."""
+    service = jobs_of(access)
+    return await service.facts(await service.find(access.who, job), await service.served())
+
+
+async def pause_job(access: Access[HomeSystem], job: str) -> JobFacts:
+    """Pause a job."""
+    service = jobs_of(access)
+    return await service.facts(await service.pause(access.who, job))
+
+
+async def resume_job(access: Access[HomeSystem], job: str) -> JobFacts:
+    """Let a paused, broken or finished job go on."""
+    service = jobs_of(access)
+    return await service.facts(await service.resume(access.who, job), await service.served())
+
+
+async def run_job(access: Access[HomeSystem], job: str) -> JobFacts:
+    """Have a job run at once."""
+    service = jobs_of(access)
+    return await service.facts(await service.run_now(access.who, job), await service.served())
+
+
+async def remove_job(access: Access[HomeSystem], job: str) -> str:
+    """Remove a job; says its name."""
+    return f"{(await jobs_of(access).remove(access.who, job)).name} is removed."
+
+
+async def list_runs(access: Access[HomeSystem], job: str, limit: int = 20) -> list[InstantFacts]:
+    """What came of a job's times, the latest first."""
+    service = jobs_of(access)
+    found = await service.find(access.who, job)
+    return [await service.instant(each) for each in await access.system.store.cron_instants.of(found.id, limit)]
+
+
+async def status(access: Access[HomeSystem]) -> Status:
+    """Whether somebody runs the jobs, and which went wrong."""
+    service, store = jobs_of(access), access.system.store
+    found = [await service.facts(job) for job in await service.all(access.who)]
+    dues = [await store.cron_jobs.next_of(each.id) for each in found if each.state == JobState.ON.value]
+    ahead = await store.cron_instants.ahead(1)
+    notice = await service.served()
+    return Status(
+        served=not notice,
+        jobs=len(found),
+        on=sum(each.state == JobState.ON.value for each in found),
+        next=min((due for due in dues if due is not None), default=None),
+        running=ahead.running,
+        wrong=tuple(each.name for each in found if went_wrong(each)),
+        notice=notice,
+    )
+
+
+async def is_idle(access: Access[HomeSystem]) -> bool:
+    """Whether nothing is due or under way."""
+    system = access.system
+    ahead, now = await system.store.cron_instants.ahead(system.settings.cron.max_parallel), system.clock.now()
+    is_due = any(each is not None and each <= now for each in (ahead.ready_at, ahead.look_at))
+    return not is_due and not ahead.running and not ahead.unfiled
+
+
+async def import_file(access: Access[HomeSystem], file: str, yes: bool = False) -> list[Imported]:
+    """Read the jobs of another agent's `jobs.json`; with `yes` make them."""
+    access.check_owner("Only the owner imports jobs.")
+    return await import_jobs(jobs_of(access), access.who, file, make=yes)
+
+
+def went_wrong(job: JobFacts) -> bool:
+    """Whether a job is broken, or its last time went wrong or was not delivered."""
+    last = job.last
+    bad = last is not None and (
+        last.state in (InstantState.FAILED.value, InstantState.MISSED.value) or last.delivery in ("failed", "unsure")
+    )
+    return job.state == JobState.BROKEN.value or bad
+
+
+def status_text(found: Status) -> str:
+    """The status in sentences."""
+    lines = [found.notice or "Jobs are run."]
+    lines += [f"{found.on} of {found.jobs} jobs are on; {found.running} under way."]
+    lines += [f"Next: {local(found.next, 'UTC')}."] if found.next else []
+    lines += [f"Went wrong the last time: {', '.join(found.wrong)}."] if found.wrong else []
+    return "\n".join(lines)
+
+
+def _draft(**given: Any) -> Draft:  # noqa: ANN401  what options gave
+    """The draft of what was given: an empty text, False and 0 say nothing, and the word `none` takes a thing away."""
+    said = {key: value for key, value in given.items() if value not in ("", False, None)}
+    said |= {key: "" for key, value in said.items() if value == NONE and key != "prompt"}
+    if said.pop("no_agent", False):
+        said["agent"] = False
+    return Draft(**said)
+
+
+def _text(name: str, about: str) -> Argument:
+    return option(name, f"--{name.replace('_', '-')}", about, Kind.TEXT, "")
+
+
+def _number(name: str, about: str) -> Argument:
+    return option(name, f"--{name.replace('_', '-')}", about, Kind.NUMBER, 0)
+
+
+OPTIONS = (
+    _text("name", "Name of the job; by default the first words of its prompt."),
+    _text("deliver", "Where results go: origin, local, all, CHANNEL or CHANNEL:CHAT; several by commas."),
+    _text("zone", "Time zone, such as Europe/Rome."),
+    _text("skills", "Skills to load first, by commas."),
+    _text("script", "A file of `scripts/` in the home; its output stands before the prompt."),
+    _text("gate", "A file of `scripts/` that decides whether the job runs: exit code 0 is yes."),
+    option("no_agent", "--no-agent", "Ask no model: the script's output is the message."),
+    _text("model", "Model of its runs."),
+    _text("effort", "Reasoning effort of its runs."),
+    _text("toolsets", "The only toolsets of its runs, by commas."),
+    _text("folder", "Folder in which it works."),
+    _text("context_from", "Jobs whose last results stand before the prompt, by commas."),
+    _text("catch_up", "After an outage: skip, last (the default) or all."),
+    _text("overlap", "While it still runs: skip (the default), queue or stop."),
+    _number("window", "Seconds by which it may begin late."),
+    _number("jitter", "Most seconds of a delay that spreads jobs of one time."),
+    _number("seconds", "Seconds of one run."),
+    _number("repeat", "How often it runs; 0: without end."),
+    _text("ends", "Time after which it runs no more."),
+    _text("money", "Most US dollars of one run."),
+    _number("tokens", "Most tokens of one run."),
+    _number("retries", "Tries after a failure of the provider."),
+    option("quiet", "--quiet", "Show failures in lists alone."),
+)
+CRON = Noun(
+    name="cron",
+    offline=True,
+    short_help="Run jobs at times, and see what came of each.",
+    help=(
+        "Run jobs at times, and see what came of each. `hermes cron create 'every day at 09:00' 'Sum up my mail'` "
+        "makes one; `hermes gateway run` or `hermes worker` runs it."
+    ),
+    verbs=(
+        verb(
+            "list",
+            "List the jobs.",
+            list_jobs,
+            text=lambda found: "\n".join(map(job_line, found)),
+            nothing="There are no jobs.",
+        ),
+        verb(
+            "create",
+            "Make a job: a schedule (`0 9 * * 1-5`, `every 90m`, `in 20m`, a time) and a prompt.",
+            create_job,
+            place("schedule"),
+            place("prompt", default=""),
+            *OPTIONS,
+            text=job_text,
+        ),
+        verb("add", "As create.", create_job, place("schedule"), place("prompt", default=""), *OPTIONS, text=job_text),
+        verb("show", "Show a job.", show_job, place("job"), text=job_text),
+        verb("next", "Show the next times of a job.", show_job, place("job"), text=lambda job: "\n".join(job.next)),
+        verb(
+            "edit",
+            "Change a job.",
+            edit_job,
+            place("job"),
+            _text("schedule", "Another schedule."),
+            _text("prompt", "Another prompt."),
+            *OPTIONS,
+            text=job_text,
+        ),
+        verb("pause", "Pause a job.", pause_job, place("job"), text=job_text),
+        verb("resume", "Let a job go on.", resume_job, place("job"), text=job_text),
+        verb("run", "Have a job run at once.", run_job, place("job"), text=job_text),
+        verb("remove", "Remove a job.", remove_job, place("job")),
+        verb(
+            "runs",
+            "Show what came of each time of a job, and whether it was delivered.",
+            list_runs,
+            place("job"),
+            option("limit", "--limit", "How many.", Kind.COUNT, 20),
+            text=lambda found: "\n".join(map(run_line, found)),
+            nothing="It has not run yet.",
+        ),
+        verb("status", "Show whether jobs are run, and which went wrong.", status, text=status_text),
+        verb(
+            "import",
+            "Read the jobs of another agent's jobs.json, and show them; with --yes make them.",
+            import_file,
+            place("file"),
+            option("yes", "--yes", "Make the jobs."),
+            text=lambda found: "\n".join(map(imported_text, found)),
+            nothing="There are no jobs in it.",
+        ),
+    ),
+)

@@ -1,0 +1,181 @@
+"""Table of the processes of cards: claims under caps, adoption, progress, and their end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import LostLease
+from hermes_agent.store.bodies import storable
+from hermes_agent.store.transaction import Engine, Transaction
+from hermes_agent.store.work.board import Boards, Decide
+from hermes_agent.store.work.card_reading import card_of
+from hermes_agent.store.work.card_run_reading import FREE, RunReading, run_of
+from hermes_agent.store.work.cards import COMMAND, Card, CardRun, Change, Ending, RunKind
+from hermes_agent.store.workers import Workers
+
+# All dispatchers of a home take their turns, so that the caps hold.
+TURN = "SELECT name FROM board WHERE home = $home ORDER BY name FOR NO KEY UPDATE"
+OPEN_BY_PROFILE = (
+    "SELECT profile, host, count(*) FROM card_run WHERE home = $home AND ended IS NULL GROUP BY profile, host"
+)
+DUE = (
+    "SELECT body FROM card WHERE home = $home AND due = 1 AND ready_at <= $1 AND (host = '' OR host = $2) "
+    f"AND {FREE} ORDER BY priority, created, id LIMIT $3"
+)
+UNDIVIDED = (
+    "SELECT body FROM card WHERE home = $home AND status = 'triage' AND owner IS NULL AND ready_at <= $1 "
+    f"AND {FREE} ORDER BY priority, created, id LIMIT $2"
+)
+NEW = (
+    "INSERT INTO card_run (card, epoch, home, kind, profile, host, exec_id, session, started, seen, adopted, note, "
+    "reported, ended, outcome, exit_code) VALUES ($1, $2, $home, $3, $4, $5, $6, '', $7, $7, 0, '', 0, NULL, '', NULL)"
+)
+ADOPTED = "UPDATE card_run SET adopted = 1 WHERE card = $1 AND epoch = $2 AND ended IS NULL"
+SESSION = "UPDATE card_run SET session = $3 WHERE card = $1 AND epoch = $2"
+# Whoever holds a card has the epoch after that of its run.
+SEEN = (
+    "UPDATE card_run SET seen = $3, reported = 0, note = CASE WHEN CAST($4 AS TEXT) = '' THEN note ELSE $4 END "
+    "WHERE card = $1 AND epoch = $2 - 1 AND ended IS NULL AND EXISTS "
+    "(SELECT 1 FROM card WHERE id = $1 AND owner = $5 AND epoch = $2)"
+)
+HELD = "SELECT 1 FROM card WHERE id = $1 AND owner = $2 AND epoch = $3"
+REPORTED = "UPDATE card_run SET reported = 1 WHERE card = $1 AND epoch = $2 AND reported = 0 AND seen <= $3"
+OVER = (
+    "UPDATE card_run SET ended = $3, exit_code = $4, outcome = CASE WHEN outcome = '' THEN $5 ELSE outcome END "
+    "WHERE card = $1 AND epoch = $2 AND ended IS NULL"
+)
+DISPATCHES = "INSERT INTO card_dispatcher (worker, home) VALUES ($1, $home) ON CONFLICT DO NOTHING"
+GONE = "DELETE FROM card_dispatcher WHERE home = $home AND worker NOT IN (SELECT id FROM worker)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caps:
+    """How many processes of cards may be open: on a machine, and of one profile (0: any number). `paused` profiles
+    start none. `divides`: how many cards in triage may be claimed to be divided."""
+
+    most: int = 4
+    per_profile: int = 0
+    paused: frozenset[str] = frozenset()
+    divides: int = 0
+
+
+GROUP = ("board", "checks")
+"""The first part of the exec ids of processes of `hermes`, and of checks."""
+Claim = Callable[[Card], tuple[Change, RunKind, str]]
+"""What a claimed card becomes, for what, and the profile that works on it."""
+
+
+class CardRuns(RunReading):
+    """Processes of cards. A run is named by the epoch of its claim; its process holds the card under the next one."""
+
+    def __init__(self, engine: Engine, clock: Clock, workers: Workers, cards: Boards) -> None:
+        super().__init__(engine, clock, workers)
+        self._cards = cards
+
+    async def claim(self, host: str, caps: Caps, decide: Claim, most: int = 50) -> list[tuple[Card, CardRun]]:
+        """Claim up to `most` due cards for this worker, the most urgent first, each with its open run. A commit that is
+        cancelled may leave a run without a process; the next look ends it."""
+        await self._workers.freshen()
+        now = self._clock.now()
+
+        async def claim(tx: Transaction) -> list[tuple[Card, CardRun]]:
+            await tx.rows(TURN)
+            counts = await tx.rows(OPEN_BY_PROFILE)
+            here = sum(int(row[2]) for row in counts if row[1] == host)
+            of = Counter({row[0]: int(row[2]) for row in counts})
+            rows = await tx.rows(DUE, now, host, 4 * most)
+            rows += await tx.rows(UNDIVIDED, now, caps.divides) if caps.divides else []
+            taken: list[tuple[Change, RunKind, str]] = []
+            places: set[str] = set()
+            for card in map(card_of, rows):
+                change, kind, profile = decide(card)
+                full = caps.per_profile and of[profile] >= caps.per_profile
+                if here + len(taken) >= caps.most or len(taken) >= most:
+                    break
+                if full or profile in caps.paused or card.folder in places:
+                    continue
+                of[profile] += 1
+                places |= {card.folder} - {""}
+                taken.append((change, kind, profile))
+            cards = await self._cards.put_all(tx, [change for change, _, _ in taken])
+            runs = [
+                (card.id, card.epoch, kind.value, who, host, f"{GROUP[who == COMMAND]}/{card.id}-{card.epoch}", now)
+                for card, (_, kind, who) in zip(cards, taken, strict=True)
+            ]
+            await tx.many(NEW, runs)
+            return [
+                (card, run_of((*run[:6], "", now, now, 0, "", 0, None, "", None)))
+                for card, run in zip(cards, runs, strict=True)
+            ]
+
+        return await self._engine.write(claim)
+
+    async def adopt(self, card: str, epoch: int, decide: Decide) -> Card:
+        """Take a claimed card over in its own process. Raises `LostLease` where that claim is gone."""
+        await self._workers.freshen()
+
+        def checked(found: Card) -> Change | None:
+            if found.epoch != epoch or not found.owner:
+                raise LostLease(f"{card} was claimed anew, or moved: this process does nothing.")
+            return decide(found)
+
+        async def note(tx: Transaction, _after: Card) -> None:
+            if not await tx.run(ADOPTED, card, epoch):
+                raise LostLease(f"The run of {card} is over: this process does nothing.")
+
+        return await self._cards.change(card, checked, _never, note)
+
+    async def check(self, card: str, epoch: int) -> None:
+        """Send the worker's heartbeat. Raises `LostLease` where another one has the card."""
+        await self._workers.freshen()
+        if await self._engine.read(lambda tx: tx.row(HELD, card, self._workers.id, epoch), brief=True) is None:
+            raise LostLease(f"{card} is not yours any more: another worker has it, or it was moved. Stop.")
+
+    async def progress(self, card: str, epoch: int, note: str = "") -> None:
+        """Note a sign of progress of the holder. Raises `LostLease`."""
+        said, now = storable(self._engine.redact(note)), self._clock.now()
+        if not await self._engine.write(lambda tx: tx.run(SEEN, card, epoch, now, said, self._workers.id)):
+            raise LostLease(f"{card} is not yours any more: another worker has it, or it was moved. Stop.")
+
+    async def set_session(self, card: str, epoch: int, session: str) -> None:
+        """Note the session of a run."""
+        await self._engine.write(lambda tx: tx.run(SESSION, card, epoch, session))
+
+    async def end(self, run: CardRun, code: int | None, ending: Ending, decide: Decide, promote: Decide) -> bool:
+        """Close a run whose process is gone; `decide` says what becomes of the card where nobody moved it. False where
+        that was done before."""
+
+        async def change(tx: Transaction) -> bool:
+            if not await tx.run(OVER, run.card, run.epoch, self._clock.now(), code, ending.value):
+                return False
+            await self._cards.apply(tx, run.card, decide, promote)
+            tx.rings.add("")
+            return True
+
+        return await self._engine.write(change)
+
+    async def report_stale(self, run: CardRun, decide: Decide) -> None:
+        """Say once that a run makes no progress."""
+
+        async def change(tx: Transaction) -> None:
+            if await tx.run(REPORTED, run.card, run.epoch, run.seen):
+                await self._cards.apply(tx, run.card, decide, _never)
+
+        await self._engine.write(change)
+
+    async def enter(self) -> None:
+        """Register this worker as one that dispatches."""
+        await self._workers.register()
+
+        async def change(tx: Transaction) -> None:
+            await tx.run(GONE)
+            await tx.run(DISPATCHES, self._workers.id)
+
+        await self._engine.write(change)
+
+
+def _never(_card: Card) -> None:
+    return None

@@ -1,0 +1,1 @@
+"""Tables of scheduled jobs and of their instants."""

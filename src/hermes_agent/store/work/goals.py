@@ -1,0 +1,265 @@
+"""Tables of goals: what a person wants reached, and the receipts of its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.records import revive
+from hermes_agent.core.spending import Limit, Scope
+from hermes_agent.store.bodies import plain, storable, written
+from hermes_agent.store.transaction import Row, TimedTables, Transaction, Value
+
+FIELDS = "id, principal, session, state, revision, round, due, news, changed, ended, body"
+PUT = f"INSERT INTO goal (home, {FIELDS}) VALUES ($home, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+SET = (
+    "UPDATE goal SET session = $2, state = $3, revision = $4, round = $5, due = $6, news = $7, changed = $8, "
+    "ended = $9, body = $10 WHERE id = $1 AND home = $home"
+)
+GET = f"SELECT {FIELDS} FROM goal WHERE id = $1 AND home = $home"
+HOLD = f"{GET} FOR NO KEY UPDATE"
+LIST = (
+    f"SELECT {FIELDS} FROM goal WHERE home = $home AND (CAST($1 AS TEXT) = '' OR principal = $1) "
+    "AND (ended IS NULL OR $2 = 1) ORDER BY ended IS NULL DESC, changed DESC, id LIMIT $3"
+)
+PURSUED = (
+    f"SELECT {FIELDS} FROM goal WHERE session = $1 AND home = $home AND ended IS NULL "
+    "AND state IN ('active', 'checking', 'waiting') ORDER BY changed DESC, id LIMIT 1"
+)
+DUE = (
+    f"SELECT {FIELDS} FROM goal WHERE home = $home AND state = 'waiting' AND ended IS NULL UNION ALL "
+    f"SELECT {FIELDS} FROM goal WHERE home = $home AND news = 1 AND (state <> 'waiting' OR ended IS NOT NULL) "
+    "ORDER BY 1"
+)
+CHECKS = "criterion, kind, at, seconds, exit_code, verdict, evidence, output_hash"
+CHECKED = (
+    f"INSERT INTO goal_check (home, round, number, goal, revision, run, {CHECKS}) VALUES "
+    "($home, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT DO NOTHING"
+)
+RECEIPTS = (
+    f"SELECT {CHECKS}, round FROM goal_check WHERE goal = $1 AND home = $home "
+    "ORDER BY at DESC, round DESC, number LIMIT $2"
+)
+
+
+class State(StrEnum):
+    """State of a goal. `draft`: not begun; `checking`: its criteria are due; `waiting`: for a time or a command;
+    `paused`: by a person; `blocked`: it needs a person; `limited`: its turns, money or tokens are used up."""
+
+    DRAFT = "draft"
+    ACTIVE = "active"
+    CHECKING = "checking"
+    WAITING = "waiting"
+    PAUSED = "paused"
+    BLOCKED = "blocked"
+    LIMITED = "limited"
+    DONE = "done"
+    DROPPED = "dropped"
+
+
+PURSUED_STATES = (State.ACTIVE, State.CHECKING, State.WAITING)
+
+
+class Kind(StrEnum):
+    """Kind of a criterion: a command that exits with 0, a file, a card of the board, or words for a judge."""
+
+    COMMAND = "command"
+    FILE = "file"
+    BOARD = "board"
+    JUDGE = "judge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Criterion:
+    """One condition of a goal. `text` is the command, the path, the card's id or the words; a file may have to hold
+    the text `contains`, or have this `sha256`."""
+
+    kind: Kind
+    text: str
+    contains: str = ""
+    sha256: str = ""
+
+    def __str__(self) -> str:
+        more = f" contains {self.contains!r}" if self.contains else f" has sha256 {self.sha256}" if self.sha256 else ""
+        return f"`{self.text}`" if self.kind is Kind.COMMAND else f"{self.kind} {self.text}{more}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """A goal. `principal` is `owner` or a principal's key; `origin` says who worded it.
+
+    `session` pursues it in `folder`, from the log's event `since` on; `round` counts the ends of its runs, `turns`
+    those that the goal itself began, `fails` its failed runs in a row. `mark` and `same` are the last state that a
+    check found and how often in a row; `drift` counts changed effects over the same state. `garbled` and `unreached`
+    count the judge's failures in a row. `unmet` are the criteria that did not hold, in words. `said` is what the agent
+    reported (`blocked`, `waiting`) with its reason. `untold`: news of which the person was not told. `money`
+    (nanodollars) and `tokens` limit its account.
+    """
+
+    id: str
+    principal: str
+    text: str
+    created: float
+    revision: int = 1
+    origin: str = "person"
+    constraints: tuple[str, ...] = ()
+    criteria: tuple[Criterion, ...] = ()
+    state: State = State.ACTIVE
+    why: str = ""
+    session: str = ""
+    folder: str = ""
+    since: int = 0
+    round: int = 0
+    turns: int = 0
+    max_turns: int = 20
+    fails: int = 0
+    mark: str = ""
+    effects: str = ""
+    same: int = 0
+    drift: int = 0
+    garbled: int = 0
+    unreached: int = 0
+    unmet: tuple[str, ...] = ()
+    said: tuple[str, str] = ("", "")
+    untold: str = ""
+    money: int | None = None
+    tokens: int | None = None
+    wait_until: float | None = None
+    wait_exec: str = ""
+    changed: float = 0.0
+    ended: float | None = None
+
+    @property
+    def job(self) -> str:
+        """The account that its runs and judges are charged to."""
+        return f"goal:{self.id}"
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """The limits of its account."""
+        limit = Limit(scope=Scope.JOB, money=self.money, tokens=self.tokens)
+        return (limit,) if (self.money, self.tokens) != (None, None) else ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is neither done nor dropped."""
+        return self.state not in (State.DONE, State.DROPPED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A receipt: what one criterion gave. `verdict` is `met`, `unmet`, `impossible`, `waiting`, `garbled` or
+    `unreached`; `evidence` the end of the output, or what the judge named."""
+
+    criterion: str
+    kind: Kind
+    at: float
+    seconds: float
+    verdict: str
+    exit_code: int | None = None
+    evidence: str = ""
+    output_hash: str = ""
+    round: str = ""
+
+
+Become = Callable[[Goal], Goal | None]
+"""The goal as it becomes; None where it stays."""
+
+
+class Goals(TimedTables):
+    """Goals with their receipts. A change reads the goal in its own transaction."""
+
+    async def put(self, tx: Transaction, goal: Goal) -> None:
+        """Add a goal, as part of a change."""
+        key, *row = _columns(replace(goal, changed=self._clock.now()))
+        await tx.run(PUT, key, goal.principal, *row)
+
+    async def get(self, goal: str) -> Goal | None:
+        """The goal of that id."""
+        return await self._one(_goal, GET, goal, brief=True)
+
+    async def pursued(self, session: str) -> Goal | None:
+        """The goal that a session pursues."""
+        return await self._one(_goal, PURSUED, session, brief=True)
+
+    async def due(self) -> Sequence[Goal]:
+        """The goals that wait for a time or a command, or have news that nobody was told."""
+        return [_goal(row) for row in await self._engine.read(lambda tx: tx.rows(DUE), brief=True)]
+
+    async def become(self, tx: Transaction, goal: str, become: Become) -> Goal | None:
+        """Change a goal as part of a transaction; the goal then, None where it stays."""
+        row = await tx.row(HOLD, goal)
+        after = None if row is None else become(_goal(row))
+        if after is not None:
+            await self._set(tx, after)
+        return after
+
+    async def change(self, goal: str, become: Become) -> Goal | None:
+        """The same in a transaction of its own."""
+        return await self._engine.write(lambda tx: self.become(tx, goal, become))
+
+    async def end_run(self, tx: Transaction, session: str, become: Become) -> Goal | None:
+        """The same for the goal that a session pursues, in the commit of a run's end."""
+        row = await tx.row(f"{PURSUED} FOR NO KEY UPDATE", session)
+        after = None if row is None else become(_goal(row))
+        if after is not None:
+            await self._set(tx, after)
+        return after
+
+    async def keep(self, tx: Transaction, goal: Goal, name: str, run: str, checks: Sequence[Check]) -> None:
+        """Write the receipts of a round."""
+        redact = self._engine.redact
+        for number, each in enumerate(checks):
+            told = (storable(redact(each.criterion)), each.kind.value, each.at, each.seconds, each.exit_code)
+            more = (each.verdict, storable(redact(each.evidence)), each.output_hash)
+            await tx.run(CHECKED, name, number, goal.id, goal.revision, run, *told, *more)
+
+    async def receipts(self, goal: str, limit: int = 50) -> Sequence[Check]:
+        """The receipts of a goal, the newest round first."""
+        return [_check(row) for row in await self._engine.read(lambda tx: tx.rows(RECEIPTS, goal, limit))]
+
+    async def list(self, principal: str = "", *, ended: bool = False, limit: int = 50) -> list[Goal]:
+        """The goals of a person (empty: everybody's), open ones first, the one changed last first."""
+        rows = await self._engine.read(lambda tx: tx.rows(LIST, principal, int(ended), limit), brief=True)
+        return [_goal(row) for row in rows]
+
+    async def _set(self, tx: Transaction, goal: Goal) -> None:
+        await tx.run(SET, *_columns(replace(goal, changed=self._clock.now())))
+
+
+def _columns(goal: Goal) -> tuple[Value, ...]:
+    counts = (goal.revision, goal.round, goal.wait_until, int(bool(goal.untold)), goal.changed, goal.ended)
+    return (goal.id, goal.session, goal.state.value, *counts, written(goal))
+
+
+def _goal(row: Row) -> Goal:
+    _, principal, session, state, revision, number, due, _, changed, ended, body = row
+    found: Goal = revive(Goal, plain(body))
+    return replace(
+        found,
+        principal=principal,
+        session=session,
+        state=State(state),
+        revision=revision,
+        round=number,
+        wait_until=due,
+        changed=changed,
+        ended=ended,
+    )
+
+
+def _check(row: Row) -> Check:
+    criterion, kind, at, seconds, code, verdict, evidence, output_hash, name = row
+    return Check(
+        criterion=criterion,
+        kind=Kind(kind),
+        at=at,
+        seconds=seconds,
+        exit_code=code,
+        verdict=verdict,
+        evidence=evidence,
+        output_hash=output_hash,
+        round=name,
+    )

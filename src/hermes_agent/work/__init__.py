@@ -1,0 +1,1 @@
+"""Work without a person, one package for each kind; no kind imports another."""

@@ -1,0 +1,1 @@
+"""The board: cards that worker processes do, with dependencies, leases, receipts and workspaces."""

@@ -1,0 +1,314 @@
+"""The board: what people, agents and workers do with cards. Rights and moves are decided by `rules.py`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.host.paths import Home
+from hermes_agent.store.database import Store
+from hermes_agent.store.transaction import Transaction
+from hermes_agent.store.work.board import Created
+from hermes_agent.store.work.card_reading import unknown
+from hermes_agent.store.work.cards import (
+    CLOSED,
+    HUMAN,
+    Card,
+    CardEvent,
+    CardFile,
+    CardRow,
+    CardRun,
+    Change,
+    Ending,
+    Reason,
+    Status,
+)
+from hermes_agent.work.board import files
+from hermes_agent.work.board.new_cards import LONGEST_BODY, NAME, NewCard, NewCards, check_words, origin_of
+from hermes_agent.work.board.rules import By, NotMoved, Order, Role, Verb, check_lease, check_right, may_see, moved
+from hermes_agent.work.board.settings import BoardSettings
+
+MOST_CREATED = 10
+"""So many cards may one run create."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardView:
+    """A card with everything around it."""
+
+    card: Card
+    parents: Sequence[CardRow]
+    children: Sequence[CardRow]
+    events: Sequence[CardEvent]
+    files: Sequence[CardFile]
+    runs: Sequence[CardRun]
+
+
+def promote(card: Card) -> Change | None:
+    """What becomes of a card whose last parent is done."""
+    new = moved(card, Order(verb=Verb.PROMOTE), BOARD, 0.0) if _waits(card) else card
+    return None if new.status is card.status else Change(card=new, kind=new.status.value, by="board")
+
+
+def _waits(card: Card) -> bool:
+    return not card.parents_left and card.status in (Status.TODO, Status.BLOCKED)
+
+
+BOARD = By(name="board", role=Role.BOARD)
+
+
+class Board:
+    """The board of all profiles of a home. `home` is the base home, `objection` as in `NewCards`."""
+
+    def __init__(
+        self, *, store: Store, home: Home, settings: BoardSettings, clock: Clock, objection: Callable[[Path], str]
+    ) -> None:
+        self.store, self.home, self.settings = store, home, settings
+        self._clock = clock
+        self.cards, self.runs = store.boards, store.card_runs
+        self._new = NewCards(self.cards, home, settings, objection)
+
+    async def create(self, by: By, new: NewCard) -> Created:
+        """Create a card; a key that was used before gives the first one. Raises `HermesError`."""
+        card, body = await self._new.checked(by, new)
+        parents = new.parents or ((by.card,) if by.role is Role.WORKER else ())
+        if by.role is Role.WORKER:
+            made = [each for each in await self.cards.events(by.card) if each.kind == "child"]
+            if len(made) >= MOST_CREATED:
+                raise HermesError(f"One card may create at most {MOST_CREATED} others: block it, and say what is left.")
+        divides = by.role is Role.WORKER and (await self.cards.get(by.card)).status is Status.TRIAGE
+        created = await self.cards.create(card, by.name, new.parents if divides else parents)
+        if created.is_new and by.role is Role.WORKER:
+            await self._record(by.card, "child", by, created.card.id)
+        if divides:  # The pieces come first.
+            await self._depend(by, by.card, created.card.id)
+        if created.is_new and len(body) > LONGEST_BODY:
+            await self._store_file(by, created.card, "body.md", body.encode())
+        return created
+
+    async def update(self, by: By, card: str, **fields: object) -> Card:
+        """Change what a card says: title, body, priority, tenant, model, check, max_minutes, max_attempts. Fields that
+        are None stay. Raises `HermesError`."""
+        given = {name: value for name, value in fields.items() if value is not None}
+        if "check" in given:
+            given["validator"] = self._new.validator(by, str(given.pop("check")))
+        if "max_minutes" in given:
+            given["max_seconds"] = 60 * float(str(given.pop("max_minutes")))
+        if not given:
+            raise HermesError("Say what to change: a title, body, priority, tenant, model, check or limit.")
+        check_words(str(given.get("title", "x")), int(str(given.get("priority", 0))))
+
+        def decide(found: Card) -> Change:
+            check_right(found, "update", by)
+            if found.status in CLOSED:
+                raise NotMoved(f"{found.id} is {found.status}: it is not changed any more.")
+            new = replace(found, **given)  # type: ignore[arg-type]  # the names are those of `NewCard`
+            return Change(card=new, kind="updated", by=by.name, text=", ".join(sorted(given)))
+
+        return await self.cards.change(card, decide, promote)
+
+    async def move(self, by: By, card: str, order: Order, *, text: str = "", letter: str = "") -> Card:
+        """Do a verb of `rules.moved`; `text` is kept with the event. Raises `NotMoved`, `LostLease`, `UnknownCard`."""
+
+        def decide(found: Card) -> Change:
+            new = moved(found, order, by, self._clock.now())
+            ending = _ending(found, order, by) if found.owner and not new.owner else None
+            note = letter or _letter(new, text, found)
+            said = Change(card=new, kind=order.verb.value, by=by.name, text=text, origin=origin_of(by), letter=note)
+            return replace(said, ending=ending)
+
+        return await self.cards.change(card, decide, promote)
+
+    async def end(self, run: CardRun, order: Order, code: int | None, text: str) -> None:
+        """Record that the process of a run is gone, and what that makes of a card that nobody moved."""
+
+        def decide(found: Card) -> Change | None:
+            if not found.owner or found.epoch not in (run.epoch, run.epoch + 1):
+                return None
+            new = moved(found, order, BOARD, self._clock.now())
+            letter = _letter(new, text, found)
+            return Change(card=new, kind=order.ending.value, by=BOARD.name, text=text, letter=letter)
+
+        await self.runs.end(run, code, order.ending, decide, promote)
+
+    async def assign(self, by: By, card: str, assignee: str) -> Card:
+        """Give a card to a profile. Raises `HermesError` for one that does not exist."""
+        return await self.move(
+            by, card, Order(verb=Verb.ASSIGN, assignee=await self._new.profile(assignee)), text=assignee
+        )
+
+    async def complete(
+        self, by: By, card: str, summary: str, metadata: str = "", artefacts: Sequence[str] = ()
+    ) -> Card:
+        """Say that a card is done; its check decides where it has one. `artefacts` are files of the workspace, kept
+        with the card. Raises `HermesError`."""
+        if not summary.strip():
+            raise HermesError("Say in the summary what was done: those who wait for the card read only that.")
+        for name in artefacts:
+            await self.attach(by, card, name)
+        return await self.move(by, card, Order(verb=Verb.COMPLETE, summary=summary, metadata=metadata), text=summary)
+
+    async def block(self, by: By, card: str, reason: Reason, text: str, on: str = "", minutes: float = 0.0) -> Card:
+        """Stop work on a card for a reason; one that waits for another card goes on when that is done. Raises
+        `HermesError`."""
+        if not text.strip():
+            raise HermesError("Say what is missing, so that somebody can help.")
+        if reason is Reason.FAILED or (reason is Reason.DEPENDENCY and not on):
+            raise HermesError(
+                "Block with needs_input, capability, transient, or dependency with the card it waits for."
+            )
+        if reason is Reason.DEPENDENCY and not (await self._depend(by, card, on)).parents_left:
+            raise HermesError(f"{on} is done: read it with kanban_show, and go on.")
+        until = self._clock.now() + 60 * (minutes or 15)
+        return await self.move(by, card, Order(verb=Verb.BLOCK, reason=reason, on=on, until=until), text=text)
+
+    async def link(self, by: By, parent: str, child: str, *, remove: bool = False) -> Card:
+        """Make a card wait for another one, or no longer. Raises `HermesError`."""
+
+        def decide(found: Card) -> Change:
+            check_right(found, "link", by)
+            if found.status in CLOSED or found.owner:
+                raise NotMoved(f"{child} is {found.status}: what it waits for cannot be changed now.")
+            kind = "unlinked" if remove else "linked"
+            new = replace(found, status=Status.TODO) if found.status is Status.READY and found.parents_left else found
+            promoted = promote(new)
+            return Change(card=promoted.card if promoted else new, kind=kind, by=by.name, text=parent)
+
+        return await self.cards.link(parent, child, decide, remove=remove)
+
+    async def comment(self, by: By, card: str, text: str) -> None:
+        """Say something on a card. Raises `HermesError`."""
+        if not text.strip() or len(text) > LONGEST_BODY:
+            raise HermesError(f"A comment has 1 to {LONGEST_BODY:,} characters; attach what is longer.")
+        await self._record(card, "comment", by, text)
+
+    async def attach(self, by: By, card: str, path: str, folder: str = "") -> CardFile:
+        """Keep a copy of a file with a card, by its path below the card's workspace (for a person, any path). Raises
+        `HermesError`."""
+        found = await self.cards.get(card)
+        self._may_touch(found, by)
+        read = partial(files.read, path, folder or found.folder, confined=not by.is_person)
+        name, content = await asyncio.to_thread(read)
+        return await self._store_file(by, found, name, content)
+
+    async def delete(self, by: By, card: str) -> str:
+        """Remove a card that never ran; any other is cancelled and archived, and says so. Raises `HermesError`."""
+        found = await self.cards.get(card)
+        check_right(found, "delete", by)
+        if not found.owner and await self.cards.remove(card):
+            await asyncio.to_thread(files.drop, self.home, card)
+            return f"{card} is gone."
+        if found.is_open:
+            await self.move(by, card, Order(verb=Verb.CANCEL), text="deleted")
+        if found.status is not Status.ARCHIVED:
+            await self.move(by, card, Order(verb=Verb.ARCHIVE), text="deleted")
+        return f"{card} has a history: it was archived."
+
+    async def watch(self, card: str, to: Conversation, *, stop: bool = False) -> None:
+        """Tell a conversation how a card (its id) or a whole board (`board:NAME`) goes. Raises `HermesError`."""
+        if card.startswith("board:"):
+            await self._new.board(card.removeprefix("board:"))
+        else:
+            await self.cards.get(card)
+        await self.cards.watch(card, to.key, stop=stop)
+
+    async def create_board(self, name: str) -> None:
+        """Create a board. Raises `HermesError` for a bad name."""
+        if not NAME.fullmatch(name):
+            raise HermesError(f"`{name}` is no name of a board: at most 64 of a-z, 0-9, `-` and `_`.")
+        await self.cards.create_board(name)
+
+    async def view(self, by: By, card: str) -> CardView:
+        """A card with everything around it. Raises `UnknownCard`, also for one that is not this actor's to see."""
+        found = await self.cards.get(card)
+        if not may_see(found, by):
+            raise unknown(card)
+        return CardView(
+            card=found,
+            parents=[_row(await self.cards.get(each)) for each in await self.cards.parents(card)],
+            children=[_row(await self.cards.get(each)) for each in await self.cards.children(card)],
+            events=await self.cards.events(card),
+            files=await self.cards.files(card),
+            runs=await self.runs.of(card),
+        )
+
+    async def _depend(self, by: By, card: str, on: str) -> Card:
+        def decide(found: Card) -> Change:
+            check_lease(found, by) if by.role is Role.WORKER else check_right(found, "link", by)
+            return Change(card=found, kind="linked", by=by.name, text=on)
+
+        return await self.cards.link(on, card, decide)
+
+    async def _record(self, card: str, kind: str, by: By, text: str) -> Card:
+        change = partial(Change, kind=kind, by=by.name, text=text, origin=origin_of(by))
+        return await self.cards.change(card, lambda found: change(card=found), promote)
+
+    async def _store_file(self, by: By, card: Card, name: str, content: bytes) -> CardFile:
+        file = await asyncio.to_thread(files.keep, self.home, card.id, name, content, by.name)
+        said = Change(card=card, kind="attached", by=by.name, text=name)
+
+        async def note(tx: Transaction, _card: Card) -> None:
+            await self.cards.attach(tx, file)
+
+        def decide(found: Card) -> Change:
+            return replace(said, card=found)
+
+        await self.cards.change(card.id, decide, promote, note)
+        return file
+
+    def _may_touch(self, card: Card, by: By) -> None:
+        if by.role is Role.WORKER and by.card == card.id:
+            check_lease(card, by)
+        else:
+            check_right(card, "attach", by)
+
+
+def _ending(before: Card, order: Order, by: By) -> Ending | None:
+    """How the run ends by this move."""
+    if order.verb is Verb.COMPLETE:
+        return Ending.PASSED if before.status is Status.REVIEW else Ending.COMPLETED
+    if order.verb is Verb.BLOCK:
+        return Ending.FAILED if before.status is Status.REVIEW else Ending.BLOCKED
+    if order.verb is Verb.END:
+        return order.ending
+    return Ending.CANCELLED if by.role is not Role.BOARD else None
+
+
+def _letter(card: Card, text: str, before: Card) -> str:
+    """What the watchers are told; empty where they need not know."""
+    if card.status is before.status:
+        return ""
+    name = f"{card.id} {card.title}"
+    match card.status:
+        case Status.DONE:
+            return f"Done: {name}\n\n{card.summary}"
+        case Status.BLOCKED:
+            how = f"`/kanban unblock {card.id} ANSWER` continues it." if card.blocked is not Reason.DEPENDENCY else ""
+            return f"Blocked ({card.blocked}): {name}\n\n{text}\n\n{how}".strip()
+        case Status.CANCELLED:
+            return f"Cancelled: {name}"
+        case Status.REVIEW if card.validator == HUMAN:
+            return f"For your review: {name}\n\n{card.summary}\n\n`/kanban complete {card.id} OK` accepts it."
+        case _:
+            return ""
+
+
+def _row(card: Card) -> CardRow:
+    return CardRow(
+        id=card.id,
+        board=card.board,
+        title=card.title,
+        status=card.status.value,
+        assignee=card.assignee,
+        priority=card.priority,
+        tenant=card.tenant,
+        parents_left=card.parents_left,
+        created=card.created,
+    )

@@ -1,0 +1,337 @@
+"""The dispatcher: claims ready cards, starts a process for each, and records how it ended. A source of the alarm."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shlex
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import field, replace
+from functools import partial
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError, LostLease
+from hermes_agent.host.paths import Home
+from hermes_agent.host.tasks import spawn
+from hermes_agent.sandbox.place import AlreadyStarted, Command, Place, Running
+from hermes_agent.store.work.card_runs import Caps
+from hermes_agent.store.work.cards import COMMAND, PROFILE, Card, CardRun, Change, Ending, RunKind, Status, Workspace
+from hermes_agent.work.board.board import Board, promote
+from hermes_agent.work.board.rules import By, Order, Role, Verb, moved
+from hermes_agent.work.board.workspaces import Kept, Workspaces
+
+NAME = "dispatcher"
+SECOND_LOOK = 5.0
+"""What is missing is gone when it still is missing after so many seconds."""
+LINGER = 30.0
+"""So long may a process go on whose card has moved by its own word."""
+AGAIN = 30.0
+"""Cards that found no room are looked at again after so many seconds, if nothing is heard before."""
+SPAWN_FAILURES, PAUSE = 3, 600.0
+"""After so many failed starts in a row, no process of that profile is started for so many seconds."""
+DIVIDED = 3
+"""So many cards in triage are divided at a time."""
+RATE_LIMITED = 75
+"""The exit code of a worker whose model was asked too often."""
+OUTPUT = 2000
+DAY = 86_400
+OWN_WORD = frozenset({Ending.COMPLETED, Ending.BLOCKED, Ending.PASSED, Ending.FAILED})
+Key = tuple[str, int]
+Act = Callable[[], Awaitable[None]]
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class Watched:
+    """A process in this dispatcher's care. `ending` is why it is being ended (None: it is not), `useless` since when
+    its card needs it no more."""
+
+    task: asyncio.Task[None]
+    running: Running | None = None
+    ending: Ending | None = None
+    useless: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What a dispatcher has of its machine: its name (empty where the database has one machine), the place where
+    programs of this user run, the one where checks run behind the wall, workspaces, and the command line of
+    `hermes`."""
+
+    host: str
+    programs: Place
+    checks: Callable[[], Place]
+    workspaces: Workspaces
+    hermes: Sequence[str] = field(default_factory=lambda: (sys.executable, "-m", "hermes_agent"))
+
+    def worker(self, home: Home, card: Card, run: CardRun) -> Command:
+        """The process of `hermes` that works on a claimed card."""
+        profile = ("-p", run.profile) if run.profile else ()
+        argv = (*self.hermes, *profile, "worker", "--card", card.id, "--epoch", str(run.epoch))
+        named = {
+            "HERMES_HOME": str(home.base),
+            "HERMES_KANBAN_TASK": card.id,
+            "HERMES_KANBAN_WORKSPACE": card.folder,
+        }
+        variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in named.items())
+        return Command(text=f"{variables} {shlex.join(argv)}", folder=card.folder)
+
+
+class Dispatcher:
+    """Keeps the cards of a home going on one machine. Any number of them may work side by side: cards are claimed, and
+    the end of a process counts once."""
+
+    def __init__(self, board: Board, clock: Clock, machine: Machine) -> None:
+        self._board, self._clock, self._machine = board, clock, machine
+        self._by = By(name=NAME, role=Role.BOARD, owner=board.store.workers.id)
+        self._watched: dict[Key, Watched] = {}
+        self._missing: dict[Key, float] = {}
+        self._silent: dict[Key, float] = {}
+        self._moments: list[float] = []
+        self._stuck: frozenset[tuple[str, int]] = frozenset()
+        self._opened: set[Key] = set()
+        self._again = 0.0
+        self._entered = False
+
+    async def next_due(self) -> float | None:
+        """When there is something to do; at once where cards wait, or processes need care."""
+        settings, now = self._board.settings, self._clock.now()
+        if not self._entered:
+            await self._board.runs.enter()
+            self._entered = True
+        needed, waiting = await self._needed(now), await self._waiting()
+        if needed or waiting - self._stuck or (waiting and now >= self._again):
+            return now
+        stale, keep = 60 * settings.stale_minutes, DAY * settings.keep_days
+        due = await self._board.runs.next_due(self._machine.host, stale, keep)
+        again = self._again if waiting else None
+        return min((each for each in (due, again, *self._moments) if each is not None), default=None)
+
+    async def fire(self) -> None:
+        """Do what is due: look after open processes, unblock, claim and start, say what stands still, clean up."""
+        now = self._clock.now()
+        for act in await self._needed(now):
+            await act()
+        for blocked in await self._board.runs.overdue():
+            with suppress(HermesError):  # Somebody moved it.
+                await self._board.move(self._by, blocked, Order(verb=Verb.UNBLOCK))
+        for card, run in await self._board.runs.claim(self._machine.host, await self._caps(now), self._claimed):
+            self._watch(run, self._start(card, run))
+        await self._notice(now)
+        await self._clean(now)
+        self._stuck, self._again = await self._waiting(), now + AGAIN
+
+    async def close(self) -> None:
+        """Watch no process any more; they go on."""
+        tasks = [each.task for each in self._watched.values()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _waiting(self) -> frozenset[tuple[str, int]]:
+        return await self._board.runs.waiting(self._machine.host, triage=self._board.settings.auto_decompose)
+
+    # Open processes
+
+    async def _needed(self, now: float) -> list[Act]:
+        """What open processes need now; also notes when time alone will bring something."""
+        alive, opened = await self._board.runs.alive(), await self._board.runs.open()
+        keys = {(run.card, run.epoch) for run, _ in opened}
+        if self._opened - keys:  # There is room again.
+            self._stuck = frozenset()
+        self._opened = keys
+        self._missing = {key: at for key, at in self._missing.items() if key in keys}
+        self._silent = {key: at for key, at in self._silent.items() if key in keys}
+        self._moments = []
+        acts = (self._act(run, card, alive, now) for run, card in opened)
+        return [act for act in acts if act is not None]
+
+    def _act(self, run: CardRun, card: Card, alive: Mapping[str, str], now: float) -> Act | None:
+        key = (run.card, run.epoch)
+        if run.host != self._machine.host:
+            gone = card.owner not in alive if _holds(run, card) else run.host not in alive.values()
+            return partial(self._over, run, None, Ending.RECLAIMED, "") if self._is_silent(key, gone, now) else None
+        if key not in self._watched:
+            since = self._missing.get(key)
+            if since is None or now - since >= SECOND_LOOK:
+                return partial(self._attach, run, card, alive, sure=since is not None)
+            self._moments.append(since + SECOND_LOOK)
+            return None
+        found = self._watched[key]
+        if found.running is None or found.ending is not None:
+            return None
+        ending = self._useless(run, card, alive, now)
+        return None if ending is None else partial(self._stop, found, ending)
+
+    def _useless(self, run: CardRun, card: Card, alive: Mapping[str, str], now: float) -> Ending | None:
+        """Why a process of this machine has to end now; None where it may go on."""
+        key = (run.card, run.epoch)
+        if not _holds(run, card):
+            if run.outcome not in OWN_WORD:
+                return Ending.CANCELLED
+            found = self._watched[key]
+            found.useless = found.useless or now
+            self._moments.append(found.useless + LINGER)
+            return Ending(run.outcome) if now >= found.useless + LINGER else None
+        if card.max_seconds and run.kind is RunKind.WORK:
+            self._moments.append(run.started + card.max_seconds)
+            if now >= run.started + card.max_seconds:
+                return Ending.TIMED_OUT
+        return Ending.RECLAIMED if self._is_silent(key, run.adopted and card.owner not in alive, now) else None
+
+    def _is_silent(self, key: Key, silent: bool, now: float) -> bool:
+        """Whether a holder is gone, at the second look too: after a suspension the others need a moment."""
+        if not silent:
+            self._silent.pop(key, None)
+            return False
+        since = self._silent.setdefault(key, now)
+        self._moments.append(since + SECOND_LOOK)
+        return now >= since + SECOND_LOOK
+
+    async def _attach(self, run: CardRun, card: Card, alive: Mapping[str, str], *, sure: bool) -> None:
+        """Watch a process that another dispatcher started; end a run that never got one."""
+        key = (run.card, run.epoch)
+        running = await self._place(run).attach(run.exec_id)
+        if running is not None:
+            self._missing.pop(key, None)
+            self._watch(run, self._follow(run, running))
+            return
+        starting = _holds(run, card) and card.owner in alive and card.owner != self._by.owner
+        if sure and not starting:
+            await self._over(run, None, Ending.RECLAIMED, "Its process never began, or left no trace.")
+        else:
+            self._missing[key] = self._clock.now()
+
+    async def _stop(self, found: Watched, ending: Ending) -> None:
+        """Have a process ended with all that it started; whoever follows it records the end."""
+        found.ending = ending
+        if found.running is not None:
+            spawn(found.running.kill(), name="end a card's process")
+
+    def _watch(self, run: CardRun, work: Coroutine[None, None, None]) -> None:
+        key = (run.card, run.epoch)
+        self._watched[key] = Watched(task=spawn(work, name=f"card {run.card}"))
+        self._watched[key].task.add_done_callback(lambda _task: self._watched.pop(key, None))
+
+    async def _start(self, card: Card, run: CardRun) -> None:
+        """Make the workspace and start the process."""
+        try:
+            if run.kind is not RunKind.VALIDATE:
+                folder, branch = await self._machine.workspaces.prepare(card)
+                card = await self._set_folder(run, folder, branch)
+        except HermesError as error:
+            await self._over(
+                run, None, Ending.CANCELLED if isinstance(error, LostLease) else Ending.GAVE_UP, str(error)
+            )
+            return
+        try:
+            running = await self._place(run).start(run.exec_id, self._command(card, run))
+        except AlreadyStarted:
+            return  # It is attached to at the next look.
+        except HermesError as error:
+            await self._over(run, None, Ending.SPAWN_FAILED, str(error))
+            return
+        await self._follow(run, running)
+
+    async def _set_folder(self, run: CardRun, folder: str, branch: str) -> Card:
+        def decide(found: Card) -> Change:
+            if not found.owner or found.epoch != run.epoch:
+                raise LostLease(f"{run.card} was moved.")
+            host = self._machine.host if found.workspace is not Workspace.DIR else ""
+            return Change(
+                card=replace(found, folder=folder, branch=branch, host=host), kind="workspace", by=NAME, text=folder
+            )
+
+        return await self._board.cards.change(run.card, decide, promote)
+
+    async def _follow(self, run: CardRun, running: Running) -> None:
+        """Wait for the end of a process, end what it left behind, and record it."""
+        found = self._watched[run.card, run.epoch]
+        found.running = running
+        ended = await running.wait()
+        while not await running.kill():
+            await self._clock.sleep(1.0)
+        size = await running.size()
+        said = (await running.read(max(0, size - OUTPUT), OUTPUT)).decode("utf-8", "replace").strip()
+        await self._over(run, ended.code, found.ending, said)
+
+    async def _over(self, run: CardRun, code: int | None, ending: Ending | None, said: str) -> None:
+        """Record the end of a run whose process is gone."""
+        if run.profile == COMMAND and code is not None and ending is None:
+            text = f"Exit code {code} ({run.exec_id}).\n{said}".strip()
+            receipt = Ending.FAILED if code else Ending.PASSED
+            await self._board.end(run, Order(verb=Verb.RECEIPT, code=code, ending=receipt), code, text)
+            return
+        ending = ending or {0: Ending.GAVE_UP, RATE_LIMITED: Ending.RATE_LIMITED}.get(-1 if code is None else code)
+        if ending is None:
+            begun = any(each.epoch == run.epoch and each.session for each in await self._board.runs.of(run.card))
+            ending = Ending.CRASHED if begun else Ending.SPAWN_FAILED
+        text = said if ending in (Ending.SPAWN_FAILED, Ending.GAVE_UP) or code else ""
+        await self._board.end(run, Order(verb=Verb.END, ending=ending), code, text)
+        if ending is Ending.SPAWN_FAILED and run.profile in (await self._caps(self._clock.now())).paused:
+            log.warning("no process of profile `%s` is started for %d minutes: %s", run.profile, PAUSE // 60, said)
+
+    # Claims
+
+    async def _caps(self, now: float) -> Caps:
+        settings, last = self._board.settings, dict[str, list[str]]()
+        for profile, outcome, _ in await self._board.runs.recent(now - PAUSE):
+            last.setdefault(profile, []).append(outcome)
+        failed = [Ending.SPAWN_FAILED.value] * SPAWN_FAILURES
+        return Caps(
+            most=settings.max_running,
+            per_profile=settings.max_per_profile,
+            paused=frozenset(name for name, outcomes in last.items() if outcomes[-SPAWN_FAILURES:] == failed),
+            divides=DIVIDED if settings.auto_decompose else 0,
+        )
+
+    def _claimed(self, card: Card) -> tuple[Change, RunKind, str]:
+        new = moved(card, Order(verb=Verb.CLAIM), self._by, self._clock.now())
+        change = Change(card=new, kind="claimed", by=NAME)
+        if card.status is Status.TRIAGE:
+            return change, RunKind.DECOMPOSE, card.assignee
+        if card.status is not Status.REVIEW:
+            return change, RunKind.WORK, card.assignee
+        is_command = card.validator.startswith(COMMAND)
+        return change, RunKind.VALIDATE, COMMAND if is_command else card.validator.removeprefix(PROFILE)
+
+    def _place(self, run: CardRun) -> Place:
+        return self._machine.checks() if run.profile == COMMAND else self._machine.programs
+
+    def _command(self, card: Card, run: CardRun) -> Command:
+        if run.profile != COMMAND:
+            return self._machine.worker(self._board.home, card, run)
+        text, seconds = card.validator.removeprefix(COMMAND), self._board.settings.check_seconds
+        return Command(text=text, folder=card.folder, limit=seconds)
+
+    # What time brings
+
+    async def _notice(self, now: float) -> None:
+        for run, card in await self._board.runs.open():
+            if not run.reported and now >= run.seen + 60 * self._board.settings.stale_minutes:
+                minutes = round((now - run.seen) / 60)
+                letter = f"No progress for {minutes} minutes: {card.id} {card.title}\n\n{run.note}".strip()
+                said = partial(Change, kind="stale", by=NAME, letter=letter)
+                await self._board.runs.report_stale(run, partial(_changed, said))
+
+    async def _clean(self, now: float) -> None:
+        for card in await self._board.cards.uncleaned(now - DAY * self._board.settings.keep_days, self._machine.host):
+            try:
+                kind, text = "cleaned", await self._machine.workspaces.remove(card)
+            except Kept as why:
+                kind, text = "kept", str(why)
+            said = partial(Change, kind=kind, by=NAME, text=text)
+            await self._board.cards.change(card.id, partial(_changed, said, cleaned=True), promote)
+
+
+def _changed(change: Callable[..., Change], card: Card, *, cleaned: bool = False) -> Change:
+    return change(card=replace(card, cleaned=cleaned))
+
+
+def _holds(run: CardRun, card: Card) -> bool:
+    """Whether the card is in the hands of this run."""
+    return bool(card.owner) and card.epoch in (run.epoch, run.epoch + 1)

@@ -1,0 +1,159 @@
+"""Workspaces of cards: made before the work, and removed after the archive where nothing can be lost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from hermes_agent.core.errors import HermesError
+from hermes_agent.host.process import run
+from hermes_agent.store.work.cards import Card, Workspace
+
+ID = re.compile(r"t_[0-9a-f]{6}")
+# Nothing that a repository configures runs a program here.
+SAFE = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
+SECONDS = 300.0
+UNFINISHED = ("rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG")
+BARE = {"HEAD", "objects", "refs"}
+
+
+class Kept(HermesError):
+    """A workspace is not removed; the sentence says why."""
+
+
+class Workspaces:
+    """The workspaces of this machine: scratch folders and worktrees below `root`, each named like its card."""
+
+    def __init__(self, root: Path, env: Mapping[str, str]) -> None:
+        self._root = root
+        quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+        self._env = {**{name: text for name, text in env.items() if not name.startswith("GIT_")}, **quiet}
+
+    async def prepare(self, card: Card) -> tuple[str, str]:
+        """The folder and branch of a card, made where they are not there yet. Raises `HermesError`."""
+        if card.workspace is Workspace.DIR:
+            if not await asyncio.to_thread(_is_same_folder, card.folder):
+                raise HermesError(f"The folder {card.folder} is gone, or a link stands in its place.")
+            return card.folder, ""
+        path = self._path(card.id)
+        await asyncio.to_thread(self._root.mkdir, mode=0o700, parents=True, exist_ok=True)
+        if card.workspace is Workspace.SCRATCH:
+            await asyncio.to_thread(_make, path)
+            return str(path), ""
+        branch = card.branch or f"hermes/{card.id}"
+        if not await asyncio.to_thread(path.is_dir):
+            known = await self._git(card.source, "rev-parse", "-q", "--verify", f"refs/heads/{branch}")
+            which = ("--", str(path), branch) if known is not None else ("-b", branch, "--", str(path))
+            await self._checked(card.source, "worktree", "add", *which)
+        elif str(path) not in await self._registered(card.source):
+            raise HermesError(f"{path} is there and is no worktree of {card.source}: move it away.")
+        return str(path), branch
+
+    async def remove(self, card: Card) -> str:
+        """Remove the workspace of an archived card; what was done, in a few words. Raises `Kept`."""
+        path = self._path(card.id)
+        if card.workspace is Workspace.DIR:
+            return "the folder stays"
+        if not await asyncio.to_thread(os.path.lexists, path):
+            return "there is no workspace"
+        if card.folder != str(path):
+            raise Kept(f"{path} is not what the card names as its workspace.")
+        if card.workspace is Workspace.SCRATCH:
+            await asyncio.to_thread(self._remove_scratch, card.id)
+            return "the scratch folder was removed"
+        await self._check_worktree(card, path)
+        if await self._git(card.source, "worktree", "remove", "--", str(path)) is None:
+            raise Kept(f"git does not remove the worktree {path}.")
+        return "the worktree was removed; its branch stays"
+
+    def _path(self, card: str) -> Path:
+        if not ID.fullmatch(card):
+            raise Kept(f"`{card}` is no id of a card.")
+        return self._root / card
+
+    def _remove_scratch(self, name: str) -> None:
+        """Remove a folder right below the root, through handles, so that no link leads elsewhere."""
+        root = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            found = os.stat(name, dir_fd=root, follow_symlinks=False)
+            if not stat.S_ISDIR(found.st_mode) or found.st_dev != os.fstat(root).st_dev:
+                raise Kept(f"{self._root / name} is a link, a file or a mount.")
+            for problem in _precious(name, root, found.st_dev):
+                raise Kept(f"{self._root / name} stays: {problem}.")
+            shutil.rmtree(name, dir_fd=root)
+        except OSError as error:
+            raise Kept(f"{self._root / name} cannot be removed: {error.strerror}.") from error
+        finally:
+            os.close(root)
+
+    async def _check_worktree(self, card: Card, path: Path) -> None:
+        """Raise `Kept` unless this is our own worktree, whole in the repository, with nothing but committed files."""
+        common = await self._git(card.source, "rev-parse", "--path-format=absolute", "--git-common-dir")
+        admin = await asyncio.to_thread(_admin_of, path, (common or "").strip())
+        if not admin or str(path) not in await self._registered(card.source):
+            raise Kept(f"{path} is no worktree of {card.source}.")
+        if left := await asyncio.to_thread(lambda: [each for each in UNFINISHED if os.path.lexists(admin / each)]):
+            raise Kept(f"{path} stays: something is unfinished there ({left[0]}).")
+        if await self._git(str(path), "symbolic-ref", "-q", "HEAD") is None:
+            raise Kept(f"{path} stays: it is on no branch.")
+        said = await self._git(str(path), "status", "--porcelain", "--ignored", "--untracked-files=all")
+        if said is None or said.strip():
+            raise Kept(f"{path} stays: it has files that are not committed.")
+
+    async def _registered(self, source: str) -> list[str]:
+        """The worktrees of a repository, without the main one."""
+        said = await self._git(source, "worktree", "list", "--porcelain") or ""
+        return [line.removeprefix("worktree ") for line in said.splitlines() if line.startswith("worktree ")][1:]
+
+    async def _checked(self, folder: str, *words: str) -> None:
+        if await self._git(folder, *words) is None:
+            raise HermesError(f"`git {' '.join(words[:2])}` failed in {folder}: is it a repository with a commit?")
+
+    async def _git(self, folder: str, *words: str) -> str | None:
+        """What git says; None where it fails."""
+        try:
+            done = await run(("git", *SAFE, "-C", folder, *words), env=self._env, seconds=SECONDS)
+        except (OSError, TimeoutError):
+            return None
+        return None if done.code or done.cut else done.out.decode("utf-8", "surrogateescape")
+
+
+def _is_same_folder(path: str) -> bool:
+    return Path(path).is_dir() and os.path.realpath(path) == path
+
+
+def _make(path: Path) -> None:
+    try:
+        path.mkdir(mode=0o700)
+    except FileExistsError:
+        if path.is_symlink() or not path.is_dir():
+            raise HermesError(f"{path} stands where the card's folder must be: move it away.") from None
+    except OSError as error:
+        raise HermesError(f"{path} cannot be made: {error.strerror}.") from error
+
+
+def _admin_of(path: Path, common: str) -> Path | None:
+    """The folder in which the repository keeps this worktree, where both name each other."""
+    try:
+        if path.is_symlink() or not path.is_dir() or not stat.S_ISREG((path / ".git").lstat().st_mode):
+            return None
+        named = (path / ".git").read_text().strip().removeprefix("gitdir: ")
+        admin = Path(named)
+        ours = common and admin.resolve().parent == (Path(common) / "worktrees").resolve()
+        return admin if ours and (admin / "gitdir").read_text().strip() == str(path / ".git") else None
+    except (OSError, ValueError):
+        return None
+
+
+def _precious(name: str, root: int, device: int) -> Iterator[str]:
+    """Why a scratch folder may hold what exists nowhere else."""
+    for _, folders, files, handle in os.fwalk(name, dir_fd=root, follow_symlinks=False):
+        if os.fstat(handle).st_dev != device:
+            yield "something is mounted in it"
+        if ".git" in folders or ".git" in files or {*folders, *files} >= BARE:
+            yield "a git repository is in it"

@@ -1,0 +1,1 @@
+"""Scheduled jobs: schedules, planned instants, their firing and their ends."""

@@ -1,0 +1,227 @@
+"""Firing of instants: plans jobs, claims what is due, runs gates and scripts, and starts sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
+from typing import Protocol
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError, LostLease, StoreError
+from hermes_agent.core.events import RunEnded
+from hermes_agent.host.tasks import spawn
+from hermes_agent.store.claims import Lease
+from hermes_agent.store.database import Store
+from hermes_agent.store.transaction import Transaction
+from hermes_agent.store.work.cron.records import MANUAL, Claimed, Instant, InstantState, Job, JobState, Overlap
+from hermes_agent.work.cron.ending import QUIET, Endings, Result
+from hermes_agent.work.cron.planning import NEVER, plan
+from hermes_agent.work.cron.schedule import BadSchedule
+from hermes_agent.work.cron.scripts import Broken, Output, Scripts
+
+log = logging.getLogger(__name__)
+RECHECK = 5.0
+"""Seconds after which what is under way is looked at again: its worker may have died."""
+MOST_ATTEMPTS = 5
+GATE = "-gate"
+APOLOGY = "Something in this program broke; logs/hermes.log has the details."
+
+
+class Dismissed(HermesError):
+    """A job of somebody who may not use this agent any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """An instant that is about to start a session, with the output of its script (None: it has none)."""
+
+    job: Job
+    claimed: Claimed
+    output: Output | None
+
+
+class Sessions(Protocol):
+    """What the system does for a job.
+
+    - `check` raises `Dismissed` where its person may have no jobs;
+    - `folder` is where it works;
+    - `start` starts its session, in one commit with `CronInstants.begun`; it raises `Broken` where a skill or the like
+      is gone, `HermesError` where it cannot start now;
+    - `stop` stops a session's run;
+    - `file` writes the result of an instant, once or again.
+    """
+
+    def check(self, job: Job) -> None: ...
+
+    def folder(self, job: Job) -> str: ...
+
+    async def start(self, ready: Ready) -> None: ...
+
+    async def stop(self, session: str) -> None: ...
+
+    async def file(self, job: Job | None, instant: Instant) -> None: ...
+
+
+class Firing:
+    """The source of a process's alarm for scheduled jobs; `most` may be under way at a time, in all processes."""
+
+    def __init__(  # noqa: PLR0913  the parts of the system that firing needs
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        endings: Endings,
+        sessions: Sessions,
+        scripts: Scripts,
+        most: int,
+        begin: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._store, self._clock, self._endings = store, clock, endings
+        self._sessions, self._scripts, self._most, self._begin = sessions, scripts, most, begin
+        self._since: float | None = None
+        self._looked = 0.0
+        self._tasks: dict[asyncio.Task[None], Lease] = {}
+
+    async def next_due(self) -> float | None:
+        """See `Source`."""
+        if self._since is None:
+            await self._begin()
+            self._since = self._clock.now()
+        ahead = await self._store.cron_instants.ahead(self._most)
+        times = [each for each in (ahead.look_at, ahead.ready_at) if each is not None]
+        times += [self._looked + RECHECK] if ahead.running else []
+        times += [0.0] if ahead.unfiled else []
+        return min(times, default=None)
+
+    async def fire(self) -> None:
+        """See `Source`."""
+        self._looked = self._clock.now()
+        await self._plan()
+        await self._settle()
+        while (claimed := await self._store.cron_instants.claim(self._most)) is not None:
+            task = spawn(self._run(claimed), name=f"scheduled job {claimed.instant.id}")
+            self._tasks[task] = claimed.lease
+            task.add_done_callback(self._tasks.pop)
+        for instant in await self._store.cron_instants.unfiled():
+            await self._sessions.file(await self._store.cron_jobs.get(instant.job), instant)
+            await self._store.cron_instants.filed(instant)
+
+    async def close(self) -> None:
+        """Leave what is under way to others: scripts go on, and whoever claims their instants finds them."""
+        tasks = dict(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        for lease in tasks.values():
+            await self._store.cron_instants.release(lease)
+
+    async def _plan(self) -> None:
+        last = ""
+        while jobs := await self._store.cron_jobs.due(last):
+            last = jobs[-1].id
+            for job in jobs:
+                await self._plan_one(job)
+
+    async def _plan_one(self, job: Job) -> None:
+        waiting, now = await self._store.cron_jobs.waiting(job.id), self._clock.now()
+        assert self._since is not None
+        try:
+            planned = await asyncio.to_thread(plan, job, waiting, now, self._since)
+        except BadSchedule as error:  # Its time zone is gone.
+            said = await self._store.cron_instants.ask_for(Instant(job=job.id, due=int(now), ready_at=NEVER))
+            await self._end(said, Result(state=InstantState.FAILED, words=str(error), job_state=JobState.BROKEN))
+            return
+        if planned.done and await self._store.cron_instants.running(Instant(job=job.id, due=0)):
+            planned = replace(planned, done=False)
+        await self._store.write(lambda tx: self._endings.planned(tx, job, planned))
+
+    async def _settle(self) -> None:
+        """End the instants whose run is over and did not say so: it could not begin, or its session is gone."""
+        for instant, reason in await self._store.cron_instants.left():
+            ends = [each.event for each in await self._store.history.entries(instant.session)]
+            ended = next((each for each in reversed(ends) if isinstance(each, RunEnded)), None)
+            if ended is None:
+                words = reason or "Its session is gone."
+                await self._end(instant, Result(state=InstantState.FAILED, words=words))
+                continue
+            await self._store.write(partial(self._endings.run_ended, session=instant.session, ended=ended))
+
+    async def _run(self, claimed: Claimed) -> None:
+        """Take an instant to its session, or to its end."""
+        instant = claimed.instant
+        # Boundary: one job.
+        try:
+            result = await self._result(claimed)
+        except (LostLease, StoreError) as error:
+            log.warning("scheduled job %s is left to others: %s", instant.id, error)
+            await self._store.cron_instants.release(claimed.lease, str(error), counts=True)
+            return
+        except Broken as error:
+            result = Result(state=InstantState.FAILED, words=str(error), job_state=JobState.BROKEN)
+        except Dismissed as error:
+            result = Result(state=InstantState.FAILED, words=str(error), job_state=JobState.PAUSED)
+        except HermesError as error:
+            result = Result(state=InstantState.FAILED, words=str(error))
+        except Exception:
+            log.exception("scheduled job %s failed", instant.id)
+            result = Result(state=InstantState.FAILED, words=APOLOGY)
+        if result is not None:
+            await self._end(instant, result, claimed.lease)
+
+    async def _result(self, claimed: Claimed) -> Result | None:
+        """What came of an instant; None where a session runs it from now on."""
+        instant = claimed.instant
+        job = await self._store.cron_jobs.get(instant.job)
+        if job is None:
+            return Result(state=InstantState.SKIPPED, why="removed")
+        if instant.why != MANUAL and job.state in (JobState.PAUSED, JobState.BROKEN):
+            return Result(state=InstantState.SKIPPED, why=job.state.value)
+        if instant.attempts > MOST_ATTEMPTS:
+            raise HermesError("Given up: the program died in it again and again.")
+        self._sessions.check(job)
+        if await self._overlaps(job, instant):
+            return Result(state=InstantState.SKIPPED, why="overlap")
+        return await self._scripted(job, claimed)
+
+    async def _overlaps(self, job: Job, instant: Instant) -> bool:
+        """Whether an earlier instant of the job goes on, and this one yields; for a rule that says so it is stopped."""
+        earlier = [each for each in await self._store.cron_instants.running(instant) if each.due < instant.due]
+        if job.plan.overlap is not Overlap.STOP:
+            return bool(earlier)
+        for each in earlier:
+            await self._end(each, Result(state=InstantState.FAILED, why="overlap", words="The next one stopped it."))
+            if each.session:
+                await self._sessions.stop(each.session)
+        return False
+
+    async def _scripted(self, job: Job, claimed: Claimed) -> Result | None:
+        instant, made, output = claimed.instant, job.plan, None
+        folder = self._sessions.folder(job)
+        if made.gate:
+            gate = await self._scripts.run(made.gate, instant, folder, GATE)
+            if gate.code != 0 or not gate.wakes:
+                return Result(state=InstantState.SKIPPED, why="gate", words=gate.text[-2000:])
+        if made.script:
+            output = await self._scripts.run(made.script, instant, folder)
+            if failure := output.failure(made.script):
+                raise HermesError(failure)
+        if not made.agent:
+            said = output.text.strip() if output else ""
+            return Result(state=InstantState.RAN, words=said, why="" if said else QUIET)
+        if output is not None and not output.wakes:
+            return Result(state=InstantState.SKIPPED, why="gate", words=output.text[-2000:])
+        await self._store.cron_instants.check(claimed.lease)
+        await self._sessions.start(Ready(job=job, claimed=claimed, output=output))
+        return None
+
+    async def _end(self, instant: Instant, result: Result, lease: Lease | None = None) -> None:
+        async def change(tx: Transaction) -> None:
+            job = await self._store.cron_jobs.read(tx, instant.job)
+            await self._endings.end(tx, instant, job, result, lease)
+
+        await self._store.write(change)

@@ -1,0 +1,1 @@
+"""Delegation: sessions to which another session gave a goal, and their reports."""

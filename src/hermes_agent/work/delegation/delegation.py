@@ -1,0 +1,279 @@
+"""Delegation: starts children, waits for them, and ends, stops and continues them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from typing import Protocol
+
+from hermes_agent.agent.mailbox import Change
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError, UnknownSession
+from hermes_agent.core.events import Entry, Outcome, Replied, RunEnded, ToolStarted
+from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standings
+from hermes_agent.core.mandate import Mandate, Work
+from hermes_agent.core.messages import Origin, Text
+from hermes_agent.host.tasks import spawn
+from hermes_agent.runs.front import Assignment, Hermes
+from hermes_agent.store.database import Store
+from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.store.transaction import Transaction
+from hermes_agent.store.work.children import HELD_BACK, Child, Delivery
+from hermes_agent.work.delegation.report import LOST, REMOVED, Report, report_of, shown
+from hermes_agent.work.delegation.settings import DelegationSettings, Isolation
+from hermes_agent.work.delegation.terms import Parent
+
+SOURCE, NEWS = "delegate", "child"
+"""The sources of a child's first message, and of the mail about its end."""
+LOOK = 2.0
+"""Seconds after which a waiting call reads the rows of its children again, whatever it heard."""
+STOPPED = "Stopped."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """A child to start, its row without session and queue. `key` and the child's number are its identity, so that a
+    call which is made again finds it. `origin` labels the goal and the context."""
+
+    parent: Parent
+    mandate: Mandate
+    child: Child
+    key: str
+    context: str
+    origin: Origin
+    model: str
+
+
+class Apart(Protocol):
+    """Processes that work on one child each.
+
+    - `queue` is the queue of a child's process;
+    - `start` starts it once, also when called again, and has `Delegation.recover` called when it has ended.
+    """
+
+    def queue(self, session: str) -> str: ...
+
+    async def start(self, child: Child) -> None: ...
+
+
+class Delegation:
+    """The children of all sessions of a home. `apart` starts processes for single children (None: this process works on
+    all)."""
+
+    def __init__(
+        self,
+        *,
+        hermes: Hermes,
+        store: Store,
+        clock: Clock,
+        standings: Standings,
+        settings: DelegationSettings,
+        apart: Apart | None = None,
+    ) -> None:
+        self._hermes, self._store, self._clock = hermes, store, clock
+        self._standings, self._settings, self._apart = standings, settings, apart
+        self.children = store.children
+
+    # 1. Start and wait
+
+    async def start(self, order: Order) -> str:
+        """Start a child, or find the one that an earlier attempt of this call started; its session."""
+        parent, child, scheduler = order.parent, order.child, self._hermes.scheduler
+        context = f"\n\nWhat you need to know:\n{order.context}" if order.context.strip() else ""
+        inbound = Inbound(
+            source=SOURCE,
+            source_id=f"{order.key}:{child.n}",
+            principal=parent.principal,
+            conversation=Conversation(
+                platform=Work.CHILD, chat_kind="folder", chat=child.parent, thread=f"{child.call}:{child.n}"
+            ),
+            parts=(Text(text=f"Your goal: {child.goal}{context}", origin=order.origin),),
+            received=child.created,
+            pins=parent.pins,
+        )
+        apart = self._apart if child.isolation == Isolation.PROCESS else None
+
+        async def add(tx: Transaction, session: str) -> None:
+            queue = apart.queue(session) if apart else scheduler.queue
+            await self.children.add(tx, replace(child, session=session, queue=queue), self._settings.max_children)
+
+        work = Assignment(mandate=order.mandate, job=parent.job, queue=HELD_BACK, beside=add)
+        submitted = await self._hermes.start_session(inbound, workspace=child.folder, model=order.model, work=work)
+        scheduler.expect(child.parent)
+        await self.attend(submitted.session)
+        return submitted.session
+
+    async def attend(self, session: str) -> None:
+        """See to it that somebody works on a child that has not ended: this process, or one of its own."""
+        child = await self.children.get(session)
+        if child is None or not child.is_open:
+            return
+        if child.isolation == Isolation.PROCESS and self._apart and child.queue == self._apart.queue(session):
+            await self._apart.start(child)
+            return
+        self._hermes.scheduler.enqueue(session)
+
+    async def recover(self, session: str) -> None:
+        """Work here on a child whose process has ended before it."""
+        child = await self.children.get(session)
+        if child is not None and child.is_open:
+            await self._store.workers.reap()  # That process holds the lane until somebody notices.
+            await self.hand_over([child], self._hermes.scheduler.queue)
+            self._hermes.scheduler.enqueue(session)
+
+    async def resume_agents(self, parent: str) -> list[Child]:
+        """Work on the children of a session that a process left behind; the open ones."""
+        left = [child for child in await self.children.of(parent) if child.is_open]
+        if left:
+            self._hermes.scheduler.expect(parent)
+        for child in left:
+            await self.attend(child.session)
+        return left
+
+    async def wait(self, sessions: Sequence[str], tell: Callable[[str], None]) -> list[Child]:
+        """These children (without deleted ones), once all have ended; `tell` gets a line for each step of one."""
+        followers: dict[str, asyncio.Task[None]] = {}
+        try:
+            while open_ := [child for child in await self._found(sessions) if child.is_open]:
+                idle = [child for child in open_ if child.session not in followers or followers[child.session].done()]
+                followers |= {child.session: spawn(self._follow(child, tell), name="follow") for child in idle}
+                tasks = [followers[child.session] for child in open_]
+                await asyncio.wait(tasks, timeout=LOOK, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in followers.values():
+                task.cancel()
+        return await self._found(sessions)
+
+    async def _found(self, sessions: Sequence[str]) -> list[Child]:
+        return [child for each in sessions if (child := await self.children.get(each)) is not None]
+
+    async def _follow(self, child: Child, tell: Callable[[str], None]) -> None:
+        turns, cost = 0, 0.0
+        with suppress(UnknownSession):
+            async with aclosing(self._hermes.watch(child.session)) as events:
+                async for seen in events:
+                    match seen.event:
+                        case Replied(cost=more):
+                            turns, cost = turns + 1, cost + (more or 0.0)
+                        case ToolStarted(summary=summary):
+                            tell(f"{child.n}. {' '.join(summary.split())[:100]} ({turns} turns, ${cost:.4f})")
+                        case RunEnded() if not await self._is_open(child.session):
+                            return
+                        case _:
+                            pass
+
+    async def _is_open(self, session: str) -> bool:
+        return any(child.is_open for child in await self._found([session]))
+
+    async def log(self, session: str) -> list[Entry]:
+        """The log of a child."""
+        return await self._store.history.entries(session)
+
+    async def label(self, session: str) -> Origin:
+        """The worst label of what a child has in view."""
+        return (await self._hermes.view(session)).label
+
+    # 2. End
+
+    async def ending(self, session: str, run: str, outcome: str, report: Report) -> Change:
+        """The change that ends a child: its report goes to the call that waits for it, or as mail to its parent."""
+        child = await self.children.get(session)
+        parent = await self._store.sessions.get(child.parent) if child else None
+        now = self._clock.now()
+
+        async def change(tx: Transaction) -> None:
+            ended = await self.children.end(tx, session, outcome, report.body, now)
+            if ended is not None and ended.delivery is Delivery.MAIL and parent is not None:
+                await self._post(tx, ended, parent, run)
+
+        return change
+
+    def leaving(self, record: SessionRecord, run: str, open_calls: Collection[str], *, stopped: bool) -> Change:
+        """The change for the end of a parent's run: children that its calls waited for are stopped with it, or go on,
+        and their reports come as mail. `open_calls` have no result in the log."""
+        now = self._clock.now()
+
+        async def change(tx: Transaction) -> None:
+            for child in await self.children.awaited(tx, record.id, run):
+                if child.is_open:
+                    await self._leave(tx, child, now, stopped=stopped)
+                elif child.call in open_calls and not stopped:
+                    await self._post(tx, child, record, child.run)
+
+        return change
+
+    async def _leave(self, tx: Transaction, child: Child, now: float, *, stopped: bool) -> None:
+        await self.children.deliver(tx, child.session, Delivery.NOBODY if stopped else Delivery.MAIL)
+        if stopped and await self.children.stop(tx, child.session, STOPPED, now):
+            await self.children.end(tx, child.session, Outcome.STOPPED, Report(summary=STOPPED).body, now)
+
+    async def _post(self, tx: Transaction, child: Child, parent: SessionRecord, run: str) -> None:
+        report, (principal, queue) = report_of(child), await self.children.address(tx, child)
+        line = f"An agent has ended ({child.outcome}): {' '.join(child.goal.split())[:120]}"
+        letter = Inbound(
+            source=NEWS,
+            source_id=f"{child.session}:{run}",
+            principal=self._who(principal),
+            conversation=Conversation.parse(parent.conversation),
+            parts=(Text(text=shown(child, report), origin=report.label),),
+            received=child.ended or self._clock.now(),
+            notice=line if self._settings.tell_background else "",
+        )
+        await self._store.inbox.accept(letter, parent.id, queue, tx=tx)
+
+    # 3. Stop, say, hand over
+
+    async def stop(self, child: Child, reason: str = STOPPED) -> bool:
+        """Stop a child and what it started, in whichever process it is. False where it has ended."""
+        if not child.is_open:
+            return False
+        await self._store.workers.reap()  # What a dead worker holds could not be told to stop.
+        ended = await self.ending(child.session, "stopped", Outcome.STOPPED, Report(summary=reason))
+
+        async def change(tx: Transaction) -> None:
+            if await self.children.stop(tx, child.session, reason, self._clock.now()):
+                await ended(tx)
+
+        await self._store.write(change)
+        return True
+
+    async def say(self, child: Child, text: str, who: Principal, origin: Origin, identity: str) -> None:
+        """Say something to a child. One that has ended goes on, and its next report comes as mail to its parent. Raises
+        `HermesError` where its worktree is gone."""
+        if not child.is_open and report_of(child).diff.endswith(REMOVED):
+            raise HermesError(f"{child.session} changed nothing, and its worktree is gone: start another agent.")
+        scheduler, now = self._hermes.scheduler, self._clock.now()
+        inbound = Inbound(
+            source=SOURCE,
+            source_id=identity,
+            principal=who,
+            conversation=Conversation(platform=Work.CHILD, chat_kind="folder", chat=child.parent, thread=child.call),
+            parts=(Text(text=text, origin=origin),),
+            received=now,
+            busy=Busy.STEER,
+        )
+
+        async def change(tx: Transaction) -> None:
+            if await self._store.inbox.accept(inbound, child.session, scheduler.queue, tx=tx) is not None:
+                await self.children.reopen(tx, child.session, scheduler.queue)
+
+        await self._store.write(change)
+        scheduler.expect(child.parent)
+        scheduler.enqueue(child.session)
+
+    async def hand_over(self, children: Sequence[Child], queue: str) -> None:
+        """Leave children to the workers of another queue."""
+        sessions = [child.session for child in children]
+        await self._store.write(lambda tx: self.children.hand_over(tx, sessions, queue))
+
+    def _who(self, principal: str) -> Principal:
+        platform, _, user = principal.partition(":")
+        return Principal(platform=platform, user=user, standing=self._standings.of(principal))
+
+
+def outcome_of(ended: RunEnded) -> str:
+    """The outcome of a child whose run ended so."""
+    return LOST if ended.reason == "deaths" else ended.outcome

@@ -1,0 +1,54 @@
+"""Operations on agents, from a terminal and in a conversation."""
+
+import asyncio
+
+import pytest
+
+from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.agents import list_agents, log_agent, show_agent
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.inbound import Principal, Standing
+from hermes_agent.providers.demo.script import Call, Heard, Piece, Say
+from hermes_agent.testing.faults import Hang
+from tests.app.place import Place, place, spoken
+
+GUEST = Principal(platform="telegram", user="7", standing=Standing.GUEST)
+ANNA = Principal(platform="api", user="anna", standing=Standing.MEMBER)
+
+
+def script(heard: Heard) -> Piece | Hang:
+    if "You work for another agent" not in heard.system:
+        return Say("Begun.") if spoken(heard) else Call("delegate_task", {"goal": "dig", "background": True})
+    return Hang()
+
+
+async def until_open(here: Place, count: int) -> None:
+    async with asyncio.timeout(10):
+        while sum(child.is_open for child in await here.runtime.store.children.of(here.record.id)) != count:
+            await asyncio.sleep(0.02)
+
+
+async def test_agents_are_listed_read_and_stopped_by_their_conversation_and_their_owner(tmp_path):
+    async with place(tmp_path, script) as here:
+        await here.say("Go")
+        owner = Access(system=here.runtime, who=here.runtime.owner)
+        child = (await list_agents(owner))[0]
+
+        assert child.session in await here.text("/agents")
+        assert await list_agents(Access(system=here.runtime, who=ANNA)) == []
+        with pytest.raises(HermesError, match="Guests"):
+            await list_agents(Access(system=here.runtime, who=GUEST))
+        assert await here.text(f"/agents stop {child.session[:-2]}") == f"{child.session} is stopped."
+        await until_open(here, 0)
+        assert (await show_agent(owner, child.session)).agent.outcome == "stopped"
+        assert "ended (stopped)" in (await log_agent(owner, child.session))[-1]
+        assert await here.text(f"/agents stop {child.session}") == f"{child.session} has ended already."
+
+
+async def test_an_unknown_agent_is_an_error_with_the_nearest(tmp_path):
+    async with place(tmp_path, script) as here:
+        await here.say("Go")
+        child = (await here.runtime.store.children.of(here.record.id))[0]
+
+        with pytest.raises(HermesError, match=f"Did you mean {child.session}"):
+            await here.text(f"/agents show x{child.session[1:]}")

@@ -1,0 +1,87 @@
+"""Agents with a git worktree of their own."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.core.errors import HermesError
+from hermes_agent.providers.demo.script import Call, Heard, Piece, Say
+from hermes_agent.work.delegation.report import REMOVED
+from tests.app.place import Place, place, spoken
+
+GOALS = ("one", "two", "none", "four")
+
+
+def git(folder: Path, *words: str) -> str:
+    who = ("-c", "user.name=x", "-c", "user.email=x@y")
+    done = subprocess.run(["git", *who, *words], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def repository(folder: Path) -> Path:
+    folder.mkdir()
+    git(folder, "init", "-q")
+    (folder / "a.txt").write_text("before\n")
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", "first")
+    return folder
+
+
+def script(heard: Heard) -> Piece:
+    """Each agent but one writes its goal into the same file."""
+    if "You work for another agent" not in heard.system:
+        tasks = [{"goal": goal} for goal in GOALS]
+        return Say("Done.") if spoken(heard) else Call("delegate_task", {"tasks": tasks, "isolation": "worktree"})
+    goal = next(goal for goal in GOALS if any(f"Your goal: {goal}" in message.text for message in heard.messages))
+    if spoken(heard) or goal == "none":
+        return Say("Written.")
+    return Call("terminal", {"command": f"echo {goal} > a.txt"})
+
+
+async def reports_of(here: Place) -> dict[str, str]:
+    return {child.goal: child.report for child in await here.runtime.store.children.of(here.record.id)}
+
+
+@pytest.mark.timeout(60)
+async def test_agents_edit_the_same_file_side_by_side_and_lose_nothing(tmp_path):
+    work = repository(tmp_path / "work")
+    async with place(tmp_path, script) as here:
+        await here.say("Go")
+        children = await here.runtime.store.children.of(here.record.id)
+        reports = await reports_of(here)
+
+        gone = next(child for child in children if child.goal == "none")
+        with pytest.raises(HermesError, match="worktree is gone"):
+            await here.text(f"/agents say {gone.session} Go on")
+
+    written = {child.goal: Path(child.folder, "a.txt") for child in children}
+    assert [child.outcome for child in children] == ["answered"] * 4
+    assert (work / "a.txt").read_text() == "before\n"
+    assert [written[goal].read_text() for goal in GOALS if goal != "none"] == ["one\n", "two\n", "four\n"]
+    assert not written["none"].exists()
+    assert REMOVED in reports["none"]
+    assert "1 insertion" in reports["one"]
+    branches = git(work, "branch", "--format=%(refname:short)").split()
+    kept = {child.branch for child in children if child.goal != "none"}
+    assert {branch for branch in branches if branch.startswith("hermes/")} == kept
+    assert git(work, "status", "--porcelain") == ""
+    git(work, "fsck")
+
+
+@pytest.mark.parametrize("how", ["bare", "empty", "rebasing"])
+async def test_a_repository_without_a_commit_at_rest_is_refused_and_nothing_is_made(tmp_path, how):
+    work = tmp_path / "work"
+    if how == "rebasing":
+        repository(work)
+        (work / ".git" / "rebase-merge").mkdir()
+    else:
+        work.mkdir()
+        git(work, "init", "-q", *(["--bare"] if how == "bare" else []))
+    async with place(tmp_path, script) as here:
+        await here.say("Go")
+        told = here.server.asked[-1].messages[-1].parts[-1].text
+
+        assert "needs a git repository" in told
+        assert await here.runtime.store.children.of(here.record.id) == []
+        assert not (work / ".hermes" / "worktrees").exists()
