@@ -10,6 +10,7 @@ from hermes_agent.agent.agent import Proposed
 from hermes_agent.core.effects import Effect, Location
 from hermes_agent.core.errors import LostLease, Refused, ToolError
 from hermes_agent.core.events import Asked, Notice, Outcome, ToolEnded, ToolStarted, Undone
+from hermes_agent.core.forms import Field
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer, Question
 from hermes_agent.providers.demo.script import Call, Say
@@ -161,6 +162,24 @@ async def test_a_question_that_was_asked_before_a_crash_is_not_asked_again(tmp_p
 
         assert (await harness.kinds()).count("asked") == 1
         assert "tool: You said this one" in await harness.transcript()
+
+
+async def test_a_form_is_asked_field_by_field_and_answered_as_an_object(tmp_path):
+    fields = (Field(name="name", required=True), Field(name="age", type="integer"))
+
+    async def ask(_, context):
+        return await context.ask(Question(text="Who?", fields=fields))
+
+    async with Harness(tmp_path, done(), (Piece("ask", ask, Effect.ASKS),)).open() as harness:
+        (call,) = await interrupted(harness, Call("ask"))
+        await harness.tell("", resumes=True)
+        first = await harness.until(Asked)
+        await harness.tell("Ann", answers=f"{call.id}.clarify.0")
+        await harness.until(Asked, first.number)
+        await harness.tell('{"age": 7}', answers=f"{call.id}.clarify.1")
+        await harness.ended()
+
+        assert 'tool: {"name": "Ann", "age": 7}' in await harness.transcript()
 
 
 async def test_an_answer_that_was_given_before_a_crash_is_used(tmp_path):

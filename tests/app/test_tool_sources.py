@@ -50,6 +50,12 @@ class Changing:
     def subscribe(self, changed: Callable[[], None]) -> None:
         self._listeners.append(changed)
 
+    async def ready(self) -> None:
+        pass
+
+    async def look(self, workspace: str) -> None:
+        pass
+
     async def close(self) -> None:
         self.closed += 1
 

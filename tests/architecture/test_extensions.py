@@ -28,7 +28,10 @@ class Extensions:
 KINDS: tuple[Extensions, ...] = (
     Extensions(folder="providers/dialects", file="providers/dialects/__init__.py", table="DIALECTS"),
     Extensions(
-        folder="app/commands", file="app/commands/__init__.py", table="COMMANDS", besides=frozenset({"command"})
+        folder="app/commands",
+        file="app/commands/__init__.py",
+        table="COMMANDS",
+        besides=frozenset({"command", "goal_words"}),
     ),
     Extensions(folder="cli/commands", file="cli/table.py", table="COMMANDS"),
     Extensions(folder="memory/backends", file="memory/backends/__init__.py", table="BACKENDS"),

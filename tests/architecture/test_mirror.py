@@ -21,6 +21,7 @@ ELSEWHERE: dict[str, str] = {
     "memory/backends": "tests/contracts/test_memory_backends.py",  # the same, and one that has tests of its own too
     "store/postgres": "tests/store",  # each test of the store runs over both databases
     "store/sqlite": "tests/store",
+    "tools/mcp": "tests/app/mcp/test_source.py",  # over real connections, which app opens
     "tools/web/search": "tests/tools/web/search/test_backends.py",  # one suite over the table
 }
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import BadArguments, UnknownTool
 from hermes_agent.core.tool import tool
 from hermes_agent.tools.schema import collect, from_function
-from hermes_agent.tools.toolbox import Toolbox, ranked
+from hermes_agent.tools.toolbox import PassingTools, Toolbox, ranked
 from tests.tools.bench import Context, words
 
 TOOLS = tuple(
@@ -121,3 +123,24 @@ def test_use_tool_by_itself_needs_all_that_its_tools_need() -> None:
 def test_wrong_arguments_inside_use_tool_are_answered_with_the_path() -> None:
     with pytest.raises(BadArguments, match=r"order_pizza.*`\$`"):
         kitchen().get("use_tool").facts({"name": "order_pizza", "arguments": {}}, "/")
+
+
+def test_many_tools_that_come_and_go_are_counted_by_what_their_names_begin_with():
+    few = [from_function(f"mcp__a__{n}", lambda: "", "Does it.", ()) for n in range(3)]
+    many = [from_function(f"mcp__b__{n}", lambda: "", "Does it.", ()) for n in range(30)]
+
+    async def told(tools):
+        return await PassingTools(Toolbox((), found=lambda: tools)).words("s", "")
+
+    assert asyncio.run(told(few)).endswith("mcp__a__0, mcp__a__1, mcp__a__2.")
+    assert asyncio.run(told([*few, *many])).endswith("calls them: mcp__a__* (3), mcp__b__* (30).")
+
+
+def test_what_came_is_found_and_what_went_is_not():
+    now = [(from_function("plant", lambda: "", "Plants a tree.", ()),)]
+    box = Toolbox((), found=lambda: now[0])
+    assert [tool.schema.name for tool in box.find("tree")] == ["plant"]
+
+    now[0] = (from_function("fell", lambda: "", "Fells a tree.", ()),)
+
+    assert [tool.schema.name for tool in box.find("tree")] == ["fell"]

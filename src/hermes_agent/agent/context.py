@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Set
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from hermes_agent.agent.agent import Agent
@@ -13,6 +15,7 @@ from hermes_agent.agent.session import Session
 from hermes_agent.core.effects import NOWHERE
 from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.core.events import Asked, Delegated, ToolProgress
+from hermes_agent.core.forms import Form
 from hermes_agent.core.messages import Origin, Text, ToolCall, Trust, trust_of
 from hermes_agent.core.tool import Answer, Question
 
@@ -105,14 +108,26 @@ class RunContext:
     async def ask(self, question: Question) -> str:
         """Ask the person; the question is logged once, however often the call is retried."""
         id_ = f"{self._call.id}{_PURPOSE[question.purpose]}" + (f".{question.about[:16]}" if question.about else "")
-        session, journal = self._session, self._journal
         if not self._agent.attended:
             raise Refused(
                 f"No one is here to answer: {question.text}",
                 hint="Go on without it, or say in your reply what you would need.",
             )
+        if not question.fields:
+            return await self._answer(
+                Asked(question=id_, text=question.text, choices=question.choices, purpose=question.purpose)
+            )
+        form, asked = Form(question.text, question.fields), Asked(question=id_, text="", choices=(), purpose="clarify")
+        for count in itertools.count():
+            if not form.open:
+                break
+            step = replace(asked, question=f"{id_}.{count}", text=form.text, choices=form.choices, fields=form.open)
+            form.take(await self._answer(step))
+        return "" if form.is_declined else form.written
+
+    async def _answer(self, asked: Asked) -> str:
+        session, journal, id_ = self._session, self._journal, asked.question
         if id_ not in session.asked:
-            asked = Asked(question=id_, text=question.text, choices=question.choices, purpose=question.purpose)
             await journal.commit(asked)
         since = self._agent.clock.monotonic()
         async with self._waiting():

@@ -161,7 +161,8 @@ class Journal:
         match event:
             case Asked():
                 choices = tuple(map(self.redact, event.choices))
-                return replace(event, text=self.redact(event.text), choices=choices)
+                fields = tuple(replace(each, title=self.redact(each.title)) for each in event.fields)
+                return replace(event, text=self.redact(event.text), choices=choices, fields=fields)
             case Notice() | RunEnded() | ToolProgress():
                 return replace(event, text=self.redact(event.text))
             case ToolStarted():

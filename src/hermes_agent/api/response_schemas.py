@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from hermes_agent.api.requests import InputFile, InputImage, InputText
+from hermes_agent.core.forms import Field
 
 
 class PromptDetails(msgspec.Struct, kw_only=True):
@@ -42,12 +43,14 @@ class ResponseUsage(msgspec.Struct, kw_only=True):
 
 
 class Question(msgspec.Struct, kw_only=True):
-    """A question to the person for which a run waits: approval of a tool call, or a clarification."""
+    """A question to the person for which a run waits: approval of a tool call, or a clarification. `fields` are those
+    of a form: words answer the first, a JSON object all."""
 
     id: str
     text: str
     choices: tuple[str, ...]
     purpose: Literal["approval", "clarify"]
+    fields: tuple[Field, ...] = ()
 
 
 class Run(msgspec.Struct, kw_only=True):

@@ -103,8 +103,8 @@ class RunView:
         match event:
             case Replied():
                 self._replied(event)
-            case Asked(question=id_, text=text, choices=choices, purpose=purpose):
-                self.question = Question(id=id_, text=text, choices=choices, purpose=purpose)
+            case Asked(question=id_, text=text, choices=choices, purpose=purpose, fields=fields):
+                self.question = Question(id=id_, text=text, choices=choices, purpose=purpose, fields=fields)
                 self.status = "waiting"
             case Answered(question=id_) if self.question is not None and self.question.id == id_:
                 self.question, self.status = None, "running"

@@ -116,6 +116,7 @@ TOOLSETS: Mapping[str, str] = {
     "clarify": "hermes_agent.tools.clarify:clarify_tools",
     "cron": "hermes_agent.app.work.cron_tools:cron_tools",
     "sending": "hermes_agent.app.chats.file_delivery:send_tools",
+    "mcp": "hermes_agent.app.mcp.offered:mcp_toolset",
     "delegation": "hermes_agent.app.work.delegation:delegation_tools",
     "board": "hermes_agent.app.work.board:board_tools",
 }

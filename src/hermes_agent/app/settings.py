@@ -18,6 +18,7 @@ from hermes_agent.learning.settings import CuratorSettings, LearningSettings
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.providers.settings import CredentialSettings, MixtureSettings, ModelOverride, ModelSettings
 from hermes_agent.skills.settings import SkillSettings
+from hermes_agent.tools.mcp.settings import McpServerSettings
 from hermes_agent.tools.settings import (
     ApprovalSettings,
     CheckpointSettings,
@@ -202,6 +203,7 @@ class Settings:
     learning: LearningSettings = section(LearningSettings, "Reviews that learn from conversations.")
     curator: CuratorSettings = section(CuratorSettings, "The curator of the skills that the agent made.")
     tools: Mapping[str, SurfaceTools] = section(dict, "Toolsets by surface: cli, library, webhook, guest, ...")
+    mcp_servers: Mapping[str, McpServerSettings] = section(dict, "MCP servers, by name.")
     board: BoardSettings = section(BoardSettings, "The board of cards that worker processes do.")
     gateway: GatewaySettings = section(GatewaySettings, "Chat platforms.")
     privacy: PrivacySettings = section(PrivacySettings, "What to hide from the model and the logs.")

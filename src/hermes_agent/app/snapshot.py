@@ -345,6 +345,7 @@ def _surface(snapshot: SettingsSnapshot, record: SessionRecord) -> str:
 async def _offered(
     snapshot: SettingsSnapshot, record: SessionRecord, window: int, mandate: Mandate | None
 ) -> tuple[Toolbox, Offer]:
+    await snapshot.toolkit.ready()
     surface, narrowed = _surface(snapshot, record), snapshot.process.people.toolsets(record.conversation)
     narrowed = toolsets_by(mandate, narrowed)
     toolsets = snapshot.toolkit.built_in.toolsets(surface, narrowed)

@@ -20,6 +20,8 @@ class ToolSource(Protocol):
     - `tools` returns the tools of a surface, in a fixed order, without blocking; a conversation may be `narrowed` to
       toolsets;
     - `subscribe` has `changed` called in the event loop after each change of `tools`;
+    - `ready` is awaited before each run, and is quick; `look` is awaited when a model searches for tools in a
+      workspace, and takes some seconds at most; both are only for `dynamic` sources;
     - `quarantined`: tools that cannot be offered, with the reason;
     - `close` releases its resources.
     """
@@ -33,6 +35,10 @@ class ToolSource(Protocol):
     def tools(self, surface: str, narrowed: Sequence[str]) -> Sequence[Tool]: ...
 
     def subscribe(self, changed: Callable[[], None]) -> None: ...
+
+    async def ready(self) -> None: ...
+
+    async def look(self, workspace: str) -> None: ...
 
     async def close(self) -> None: ...
 
@@ -65,6 +71,12 @@ class FixedTools:
 
     def subscribe(self, changed: Callable[[], None]) -> None:
         """Nothing ever changes."""
+
+    async def ready(self) -> None:
+        """It always is."""
+
+    async def look(self, workspace: str) -> None:
+        """There is nothing else."""
 
     async def close(self) -> None:
         """Nothing is held."""

@@ -42,6 +42,7 @@ SOURCES: Mapping[str, str] = {
     "built-in": "hermes_agent.app.manifest:BuiltIn",
     "own": "hermes_agent.app.process:own_tools",
     "memory": "hermes_agent.app.tool_sources:memory_tools",
+    "mcp": "hermes_agent.app.mcp.offered:mcp_tools",
 }
 """Each by what makes it of the needs of a process, in the order in which prompts name their tools."""
 HOOKS = (
@@ -149,7 +150,12 @@ class Toolkit:
             tools = chain.from_iterable(source.tools(surface, narrowed) for source in self._fixed)
             found = partial(self._tools_now, surface, narrowed) if self._dynamic else None
             self._boxes[surface, small, narrowed] = Toolbox(
-                tools, self._opened, redact=self._needs.get(Secrets).redact, small=small, found=found
+                tools,
+                self._opened,
+                redact=self._needs.get(Secrets).redact,
+                small=small,
+                found=found,
+                look=self._look,
             )
         return self._boxes[surface, small, narrowed]
 
@@ -159,6 +165,15 @@ class Toolkit:
             tools = chain.from_iterable(source.tools(surface, narrowed) for source in self._dynamic)
             self._found[surface, narrowed] = tuple(tools)
         return self._found[surface, narrowed]
+
+    async def ready(self) -> None:
+        """Await the dynamic sources, before a run."""
+        for source in self._dynamic:
+            await source.ready()
+
+    async def _look(self, workspace: str) -> None:
+        for source in self._dynamic:
+            await source.look(workspace)
 
     def _opened(self, tool: Tool) -> Tool:
         """The tool with secret handles in its arguments resolved."""

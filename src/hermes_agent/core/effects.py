@@ -38,6 +38,7 @@ class Capability(StrEnum):
     MEMORY = "memory"
     SKILLS = "skills"
     SPAWN = "spawn"
+    MCP = "mcp"
 
 
 class EffectState(StrEnum):

@@ -8,6 +8,7 @@ from typing import Literal
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.forms import Field
 from hermes_agent.core.messages import Message, Origin
 from hermes_agent.core.model import CallDelta, Continuing, Retrying, StopReason, TextDelta, ThinkingDelta, Usage
 
@@ -155,12 +156,13 @@ class ToolEnded:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """A question to a person: to decide about a call (`approval`) or to give a fact (`clarify`). The run waits for
-    the answer."""
+    the answer. `fields` are those that a form still asks for: words answer the first, a JSON object all of them."""
 
     question: str
     text: str
     choices: tuple[str, ...]
     purpose: Literal["approval", "clarify"]
+    fields: tuple[Field, ...] = ()
     kind: Literal["asked"] = field(default="asked", init=False)
 
 

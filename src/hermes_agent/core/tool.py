@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect, Location
 from hermes_agent.core.errors import ToolError
+from hermes_agent.core.forms import Field
 from hermes_agent.core.messages import File, Image, Origin, Quoted, Text, Trust
 from hermes_agent.core.model import ToolSchema
 
@@ -32,11 +33,13 @@ class CallFacts:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """A question that only a person can answer: text, and choices where there are some. `about` binds the answer (the
-    hash of a call): the same question about another call is a new question."""
+    hash of a call): the same question about another call is a new question. With `fields` it is a form: its answer is
+    a JSON object with their values, or empty where the person declined."""
 
     text: str
     about: str = ""
     choices: tuple[str, ...] = ()
+    fields: tuple[Field, ...] = ()
     purpose: Literal["approval", "clarify"] = "clarify"
 
 

@@ -111,7 +111,10 @@ def fit(tool: ToolSchema, rules: ToolRules) -> ToolSchema:
     """The tool adapted to the dialect. Raises `Unfit`."""
     if not tool.name:
         raise Unfit("it has no name")
-    parameters = _Rewriting(rules, tool.parameters).whole()
+    try:
+        parameters = _Rewriting(rules, tool.parameters).whole()
+    except (AttributeError, TypeError, RecursionError) as error:  # A word where a schema or a list should be.
+        raise Unfit(f"its parameters are no JSON schema ({error})") from error
     try:
         msgspec.json.encode(parameters)
     except (TypeError, ValueError, RecursionError) as error:

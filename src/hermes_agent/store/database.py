@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hermes_agent.store.learning.jobs import Learning
     from hermes_agent.store.learning.lessons import Lessons
     from hermes_agent.store.learning.proposals import Proposals
+    from hermes_agent.store.mcp.catalogue import McpCatalogue
     from hermes_agent.store.outbox import Outbox
     from hermes_agent.store.pairing import Facts, Pairing
     from hermes_agent.store.search import Index, Search
@@ -87,6 +88,7 @@ class Store:
     proposals: Family[Proposals] = Family("hermes_agent.store.learning.proposals:Proposals", "engine")
     activity: Family[Activity] = Family("hermes_agent.store.work.activity:Activity", "engine", "workers")
     mandates: Family[Mandates] = Family("hermes_agent.store.work.mandates:Mandates", "engine")
+    mcp: Family[McpCatalogue] = Family("hermes_agent.store.mcp.catalogue:McpCatalogue", "engine")
     children: Family[Children] = Family("hermes_agent.store.work.children:Children", "engine")
     goals: Family[Goals] = Family("hermes_agent.store.work.goals:Goals", "engine", "clock")
     goal_rounds: Family[GoalRounds] = Family(

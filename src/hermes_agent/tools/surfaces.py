@@ -44,6 +44,7 @@ BEHIND: Mapping[str, frozenset[Capability]] = {
     "memory": frozenset({Capability.MEMORY}),
     "cron": frozenset({Capability.SCHEDULE}),
     "sending": frozenset({Capability.FS_READ, Capability.MESSAGE}),
+    "mcp": frozenset({Capability.MCP}),
     "delegation": frozenset({Capability.SPAWN}),
 }
 
@@ -83,11 +84,13 @@ def toolsets_of(surface: str, known: Collection[str], settings: Mapping[str, Sur
     chosen = settings.get(surface, SurfaceTools())
     for name in (*chosen.enabled, *chosen.disabled):
         check_toolset(name, known)
-    return tuple(
-        name
-        for name in known
-        if name not in chosen.disabled and (name in chosen.enabled or has_by_default(surface, name))
-    )
+    return tuple(name for name in known if is_on(surface, name, settings))
+
+
+def is_on(surface: str, toolset: str, settings: Mapping[str, SurfaceTools]) -> bool:
+    """Whether a surface has the toolset."""
+    chosen = settings.get(surface, SurfaceTools())
+    return toolset not in chosen.disabled and (toolset in chosen.enabled or has_by_default(surface, toolset))
 
 
 def has_by_default(surface: str, toolset: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
@@ -30,24 +30,34 @@ _ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ers", "ed", "er", "es", "s
 _SHORTEST_STEM = 3
 
 
+class ToolIndex:
+    """Finds tools by words (BM25). What it needs of each tool is computed once."""
+
+    def __init__(self, tools: Sequence[Tool]) -> None:
+        self._tools = tools
+        pages = [_page(tool) for tool in tools]
+        self._sizes = [page.total() for page in pages]
+        self._average = sum(self._sizes) / max(1, len(pages))
+        self._found: dict[str, list[tuple[int, int]]] = {}
+        for index, page in enumerate(pages):
+            for stem, often in page.items():
+                self._found.setdefault(stem, []).append((index, often))
+
+    def find(self, query: str) -> list[Tool]:
+        """Tools that share a word with the query, best match first."""
+        scores: dict[int, float] = {}
+        for stem in dict.fromkeys(_stems(query)):
+            places = self._found.get(stem, ())
+            rarity = math.log(1 + (len(self._tools) - len(places) + 0.5) / (len(places) + 0.5))
+            for index, often in places:
+                share = often * (K1 + 1) / (often + K1 * (1 - B + B * self._sizes[index] / self._average))
+                scores[index] = scores.get(index, 0.0) + rarity * share
+        return [self._tools[index] for index in sorted(scores, key=lambda index: (-scores[index], index))]
+
+
 def ranked(query: str, tools: Sequence[Tool]) -> list[Tool]:
     """Tools that share a word with the query, best match first (BM25)."""
-    wanted = set(_stems(query))
-    pages = [_page(tool) for tool in tools]
-    average = sum(page.total() for page in pages) / max(1, len(pages))
-    spread = Counter(stem for page in pages for stem in page)
-    scores = [_score(wanted, page, average=average, spread=spread, count=len(pages)) for page in pages]
-    order = sorted(range(len(tools)), key=lambda index: -scores[index])
-    return [tools[index] for index in order if scores[index] > 0]
-
-
-def _score(wanted: set[str], page: Counter[str], *, average: float, spread: Counter[str], count: int) -> float:
-    total = 0.0
-    for stem in wanted & page.keys():
-        rarity = math.log(1 + (count - spread[stem] + 0.5) / (spread[stem] + 0.5))
-        often = page[stem]
-        total += rarity * often * (K1 + 1) / (often + K1 * (1 - B + B * page.total() / average))
-    return total
+    return ToolIndex(tools).find(query)
 
 
 def _page(tool: Tool) -> Counter[str]:
@@ -73,6 +83,8 @@ def _stem(word: str) -> str:
 
 FIND, USE = "find_tools", "use_tool"
 FOUND_AT_ONCE = 5
+MOST_NAMED = 20
+"""Tools that come and go which the tail names one by one; of more it counts those of each server."""
 MENTIONS = "${secret:"
 SHOWN = ("name", "description", "parameters")
 
@@ -89,7 +101,8 @@ class Toolbox:
     - `opened` wraps a tool whose arguments name secrets;
     - `redact` removes secrets from what a tool keeps or sends as words: notes, skills, schedules, messages;
     - `small`: the prompt lists only the most needed tools, and the rest are found by search;
-    - `found` gives the dynamic tools as they are now: always found by search, never in `offered`.
+    - `found` gives the dynamic tools as they are now: always found by search, never in `offered`; `look` is awaited
+      before a search, with the workspace.
     """
 
     def __init__(
@@ -100,6 +113,7 @@ class Toolbox:
         redact: Callable[[str], str] | None = None,
         small: bool = False,
         found: Callable[[], Sequence[Tool]] | None = None,
+        look: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self._opened = opened
         self._redact = redact
@@ -109,6 +123,9 @@ class Toolbox:
             self._tools.setdefault(tool.schema.name, tool)
         self._deferred = tuple(tool for tool in self._tools.values() if not self._is_shown(tool))
         self._found = found
+        self.look = look if found else None
+        self._now: tuple[Sequence[Tool], dict[str, Tool]] | None = None
+        self._index: tuple[Sequence[Tool], ToolIndex] | None = None
         self._doors: dict[str, Tool] = {FIND: _FindTools(self), USE: _UseTool(self)}
 
     @cached_property
@@ -124,8 +141,19 @@ class Toolbox:
     @property
     def passing(self) -> dict[str, Tool]:
         """The current dynamic tools by name, except those whose name is taken."""
-        found, taken = self._found() if self._found else (), self._tools.keys() | self._doors.keys()
-        return {tool.schema.name: tool for tool in reversed(found) if tool.schema.name not in taken}
+        found = self._found() if self._found else ()
+        if self._now is None or self._now[0] is not found:
+            taken = self._tools.keys() | self._doors.keys()
+            self._now = found, {name: each for each in reversed(found) if (name := each.schema.name) not in taken}
+        return self._now[1]
+
+    def find(self, query: str) -> list[Tool]:
+        """The tools that are not listed and match these words, the best first."""
+        passing = self.passing
+        key = self._now[0] if self._now else ()
+        if self._index is None or self._index[0] is not key:
+            self._index = key, ToolIndex((*self._deferred, *passing.values()))
+        return self._index[1].find(query)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -179,8 +207,10 @@ class _FindTools:
             origin=Origin.RUNTIME,
         )
 
-    async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:  # noqa: ARG002 - as above
-        found = ranked(str(arguments.get("query", "")), self.box.deferred)[:FOUND_AT_ONCE]
+    async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
+        if self.box.look is not None:
+            await self.box.look(context.workspace)
+        found = self.box.find(str(arguments.get("query", "")))[:FOUND_AT_ONCE]
         if not found:
             return said("No tool matches. Try other words.", Origin.RUNTIME)
         shown = [{key: getattr(tool.schema, key) for key in SHOWN} for tool in found]
@@ -229,8 +259,18 @@ class PassingTools:
 
     async def words(self, session: str, heard: str) -> str:  # noqa: ARG002  the same for every session
         """Their names; empty if there are none."""
-        names = ", ".join(sorted(self._box.passing))
+        names = ", ".join(_grouped(self._box.passing))
         return f"Now there are these; {FIND} shows what they do and take, {USE} calls them: {names}." if names else ""
+
+
+def _grouped(names: Iterable[str]) -> list[str]:
+    """The names in order; of many, those that begin alike (`mcp__server__`) are counted as one."""
+    ordered = sorted(names)
+    if len(ordered) <= MOST_NAMED:
+        return ordered
+    begins = Counter(name[: name.rfind("__") + 2] if "__" in name else name for name in ordered)
+    whole = [f"{begin}* ({count})" if begin.endswith("__") else begin for begin, count in begins.items()]
+    return whole if len(whole) <= MOST_NAMED else [*whole[:MOST_NAMED], f"{len(whole) - MOST_NAMED} more such groups"]
 
 
 def _json_object(text: str) -> object:

@@ -32,7 +32,7 @@ def test_the_usage_of_a_typed_command_is_shown_also_under_another_name():
     assert usage("/model x") == "/model [vendor/model]"
     assert usage("/compact ") == "/compact [what matters]"
     assert usage("/export") == "/export [FILE]"
-    assert [usage(line) for line in ("", "/", "hello", "/retry", "/nothing")] == [""] * 5
+    assert [usage(line) for line in ("", "/", "hello", "/quit", "/nothing")] == [""] * 5
 
 
 def status() -> Status:

@@ -32,6 +32,7 @@ from tests.store.accounts import test_accounts
 from tests.store.facts import test_facts
 from tests.store.learning import test_jobs, test_lessons, test_proposals
 from tests.store.made import add, mail, session
+from tests.store.mcp import test_catalogue
 from tests.store.work import test_board, test_children, test_goals
 from tests.store.work.cron import test_rows
 
@@ -49,6 +50,7 @@ SUITES = (
     test_jobs,
     test_lessons,
     test_proposals,
+    test_catalogue,
     test_goals,
     test_children,
     test_rows,
@@ -90,6 +92,8 @@ ROOTS = (
     "worker",
     "episode",
     "mandate",
+    "mcp_link",
+    "mcp_tool",
     "goal",
     "goal_round",
     "goal_check",
@@ -152,6 +156,7 @@ async def settle(store: Store) -> None:
     await test_proposals.kept(store, test_proposals.ONE)
     await store.write(lambda tx: tx.run(OVERLAPPED, "skill:deploy", "n1", 1.0))
     await store.lessons.sweep(1, [test_lessons.ONE])
+    await store.mcp.put(test_catalogue.McpLink(server="files"), (test_catalogue.READ,))
     goal = replace(test_goals.GOAL, id="g_00000f", state=State.WAITING, untold="News.")
     await test_goals.kept(store, goal)
     await test_goals.due(store, goal)
@@ -208,5 +213,5 @@ async def test_every_table_belongs_to_a_home_or_says_why_not(store: Store):
     theirs = await rows_of(store, NEIGHBOUR)
 
     assert tables - set(ROOTS) == set(INHERITED) & tables
-    assert {table for table in ROOTS if not theirs[table]} == {"home", "worker", "episode", "mandate"}
+    assert {table for table in ROOTS if not theirs[table]} == {"home", "worker", "episode"}
     assert not any((await rows_of(store, OWN)).values())

@@ -39,6 +39,7 @@ COMMANDS: dict[str, str] = {
     "learn": "hermes_agent.app.commands.nouns:LEARN",
     "kanban": "hermes_agent.app.commands.kanban:KANBAN",
     "trust": "hermes_agent.app.commands.nouns:TRUSTED",
+    "mcp": "hermes_agent.app.commands.mcp:SERVERS",
     "goal": "hermes_agent.app.commands.goals:GOAL",
     "subgoal": "hermes_agent.app.commands.goals:SUBGOAL",
     "cron": "hermes_agent.app.commands.cron:CRON",

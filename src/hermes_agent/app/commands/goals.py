@@ -5,7 +5,7 @@ from __future__ import annotations
 from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.host.late import late
 
-WORDS = "hermes_agent.app.operations.goal_words"
+WORDS = "hermes_agent.app.commands.goal_words"
 
 
 async def goal(desk: Desk, rest: str) -> Done:

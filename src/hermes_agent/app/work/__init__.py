@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from hermes_agent.agent.mailbox import Change
     from hermes_agent.agent.session import Session
     from hermes_agent.agent.tail import TailSource
-    from hermes_agent.app.system import System as System
     from hermes_agent.core.events import RunEnded
     from hermes_agent.store.sessions import Session as SessionRecord
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.operations.goal_words import wish_of
+from hermes_agent.app.commands.goal_words import wish_of
 from hermes_agent.app.work import work_opened
 from hermes_agent.core.errors import HermesError
 from hermes_agent.providers.demo.script import Say

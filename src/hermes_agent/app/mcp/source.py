@@ -1,0 +1,138 @@
+"""Source of the tools of MCP servers: those of the settings, and of the project's file where its folder is trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hermes_agent.app.folder_trust import TrustedFolders
+from hermes_agent.app.mcp.foreign import PROJECT_SERVERS, project_servers
+from hermes_agent.app.process import Options
+from hermes_agent.app.settings import Settings
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.tool import Quarantined, Tool
+from hermes_agent.host.late import Needs, late
+from hermes_agent.host.paths import current_folder
+from hermes_agent.providers.tool_schemas import DEEPEST, PLAIN, ToolRules, Unfit, fit
+from hermes_agent.store.database import Store
+from hermes_agent.tools.mcp.listing import ServerTool, is_offered, tool_name
+from hermes_agent.tools.mcp.resources import ResourceTools
+from hermes_agent.tools.mcp.servers import McpServers
+from hermes_agent.tools.mcp.settings import Server, servers_of
+from hermes_agent.tools.schema import collect
+from hermes_agent.tools.surfaces import is_on
+
+if TYPE_CHECKING:
+    from hermes_agent.app.mcp.connecting import Connector
+    from hermes_agent.tools.mcp.connection import Connection
+
+TOOLSET = "mcp"
+CONNECTOR = "hermes_agent.app.mcp.connecting:Connector"
+EACH = (PLAIN, ToolRules(letter_first=True, inline=True, described=True))
+"""With and without references: what fits both, fits every dialect."""
+
+
+class McpTools:
+    """Implements `ToolSource`. A server is asked when a call needs it, or when a search for tools finds that nobody
+    asked it yet; what it said last is in the store."""
+
+    def __init__(self, needs: Needs) -> None:
+        self._needs = needs
+        self.settings = needs.get(Settings)
+        self.problems: tuple[str, ...] = ()
+        own = servers_of(self.settings.mcp_servers)
+        named = {each.name for each in own}
+        project = tuple(each for each in self._project() if each.name not in named)
+        self.all = (*own, *project)
+        self.servers = McpServers(
+            [each for each in self.all if each.settings.enabled],
+            catalogue=lambda: needs.get(Store).mcp,
+            connect=self._connect,
+            clock=needs.get(Clock),
+            fits=fits,
+        )
+        self.dynamic = bool(self.servers.servers)
+        self._common, _ = collect([ResourceTools(self.servers)]) if self.dynamic else ((), ())
+
+    @cached_property
+    def connector(self) -> Connector:
+        """Opens connections; loaded with the first."""
+        made: Connector = late(CONNECTOR)(self._needs)
+        return made
+
+    async def _connect(self, server: Server, workspace: str, changed: Callable[[], None]) -> Connection:
+        return await self.connector(server, workspace, changed)
+
+    def _project(self) -> tuple[Server, ...]:
+        """The servers of the folder where a person works. A chat's folders have none."""
+        options, folder = self._needs.get(Options), current_folder()
+        if not options.own_only or not (folder / PROJECT_SERVERS).is_file():
+            return ()
+        folders = self._needs.get(TrustedFolders) if options.tape is None else None
+        if folders is None or not folders.is_trusted(str(folder)):
+            return ()
+        try:
+            return project_servers(folder)
+        except ConfigError as error:
+            self.problems = (str(error),)
+            return ()
+
+    @property
+    def quarantined(self) -> Sequence[Quarantined]:
+        """Tools that servers offer and no model could use."""
+        return [
+            Quarantined(name=tool_name(name, tool.name), reason=tool.why)
+            for name, known in self.servers.known.items()
+            for tool in known.tools
+            if tool.why
+        ]
+
+    def tools(self, surface: str, narrowed: Sequence[str]) -> Sequence[Tool]:
+        """The tools of all servers, where the toolset `mcp` is on."""
+        named = (self._needs.get(Options).toolsets, narrowed or None)
+        if not is_on(surface, TOOLSET, self.settings.tools) or any(
+            each is not None and TOOLSET not in each for each in named
+        ):
+            return ()
+        found: list[Tool] = [
+            ServerTool(server=server, tool=tool, calls=self.servers)
+            for name, server in self.servers.servers.items()
+            if (known := self.servers.known.get(name))
+            for tool in known.tools
+            if not tool.why and is_offered(server.settings, tool.name)
+        ]
+        return (*found, *self._common)
+
+    def subscribe(self, changed: Callable[[], None]) -> None:
+        """See `ToolSource`."""
+        self.servers.listeners.append(changed)
+
+    async def ready(self) -> None:
+        """Read what other processes learned."""
+        if self.dynamic:
+            await self.servers.load()
+
+    async def look(self, workspace: str) -> None:
+        """Ask servers that nobody asked yet."""
+        await self.servers.ask_new(workspace)
+
+    async def close(self) -> None:
+        """End the connections and programs."""
+        await self.servers.close()
+        if "connector" in vars(self):  # It was used.
+            await self.connector.close()
+
+
+def fits(schema: ToolSchema) -> str:
+    """Why a dialect could not offer the tool; empty: all could."""
+    try:
+        for rules in EACH:
+            fit(schema, rules)
+    except Unfit as unfit:
+        return str(unfit)
+    except RecursionError:
+        return f"its parameters are nested more than {DEEPEST} deep"
+    return ""

@@ -1,0 +1,214 @@
+"""Programs behind the wall that talk over pipes, for as long as this process wants them."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import field
+from functools import cached_property, partial
+from pathlib import Path
+from shlex import quote
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.host.process import Child, start_detached
+from hermes_agent.host.process_table import MARK
+from hermes_agent.host.tasks import spawn
+from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
+from hermes_agent.sandbox.network import Network
+from hermes_agent.sandbox.notifications import Watcher
+from hermes_agent.sandbox.place import PlaceFailed
+
+ERRORS = "stderr.log"
+"""What a program says on its standard error, in its folder."""
+GOODBYE = 0.5
+"""Seconds in which a program may end by itself once its input has ended."""
+_CHUNK = 1 << 16
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """What to start: `name` is for its folder, `cwd` where it begins (empty: the workspace)."""
+
+    name: str
+    argv: Sequence[str]
+    workspace: str
+    cwd: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+class Piped:
+    """A running program: `read` gives what it writes, `write` feeds it."""
+
+    def __init__(self, child: Child, mark: str, folder: Path, pipes: tuple[int, int]) -> None:
+        self.folder = folder
+        self._child, self._mark, self._unused = child, mark, list(pipes)
+        self._out = asyncio.StreamReader()
+        self._reading: asyncio.BaseTransport | None = None
+        self._feeding: asyncio.StreamWriter | None = None
+
+    async def connect(self) -> None:
+        """Take up its pipes in the running loop."""
+        loop = asyncio.get_running_loop()
+        read, write = (os.fdopen(handle, mode, 0) for handle, mode in zip(self._unused, ("rb", "wb"), strict=True))
+        self._unused = []
+        made = partial(asyncio.StreamReaderProtocol, self._out)
+        self._reading = (await loop.connect_read_pipe(made, read))[0]
+        transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, write)
+        self._feeding = asyncio.StreamWriter(transport, protocol, None, loop)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+        return self._child.is_alive
+
+    @property
+    def code(self) -> int | None:
+        """Its exit code once it has ended."""
+        return self._child.code
+
+    async def read(self) -> bytes:
+        """What it writes next; empty once it writes no more."""
+        return await self._out.read(_CHUNK)
+
+    async def ended(self, seconds: float) -> None:
+        """Wait for its end, so long at most."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._child.exited()
+
+    async def write(self, data: bytes) -> None:
+        """Feed it. Raises `OSError` where it takes no more."""
+        assert self._feeding is not None
+        self._feeding.write(data)
+        await self._feeding.drain()
+
+    async def close(self) -> None:
+        """End its input, then it, its group and all that it started; takes at most two seconds."""
+        if self._feeding is not None:
+            self._feeding.close()
+            await self.ended(GOODBYE)
+        await self._child.end(self._mark)
+        await self._child.exited()  # Collects it.
+        if self._reading is not None:
+            self._reading.close()
+        for handle in self._unused:
+            os.close(handle)
+        self._out.feed_eof()
+
+
+class PipedPrograms:
+    """Starts programs behind the wall that `jail` builds, once (None: without one). `folder` has a folder for each,
+    with what it says on standard error; `network` watches their connections (None: nobody does)."""
+
+    def __init__(
+        self,
+        *,
+        folder: Path,
+        env: Mapping[str, str],
+        jail: Callable[[], Jail | None],
+        network: Network | None = None,
+    ) -> None:
+        self._folder, self._env, self._make_jail, self._network = folder, env, jail, network
+        self._watcher = Watcher()
+
+    @cached_property
+    def _jail(self) -> Jail | None:
+        return self._make_jail()
+
+    async def start(self, program: Program, *, walled: bool = True) -> Piped:
+        """Start it, behind the wall unless not `walled`. Raises `PlaceFailed`."""
+        if walled and self._network is not None:
+            await self._network.open()
+        starting = spawn(self._started(program, walled), name=f"start of {program.name}")
+        try:
+            piped = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            starting.add_done_callback(_end_unwanted)
+            raise
+        if isinstance(piped, PlaceFailed):
+            raise piped
+        return piped
+
+    async def _started(self, program: Program, walled: bool) -> Piped | PlaceFailed:
+        try:
+            piped = Piped(*await asyncio.to_thread(self._start, program, walled))
+        except PlaceFailed as error:
+            return error
+        try:
+            await piped.connect()
+        except BaseException:
+            await piped.close()
+            raise
+        return piped
+
+    async def close(self) -> None:
+        """Give back what the machine lent, once all programs have ended."""
+        await asyncio.to_thread(self._watcher.close)
+        if self._network is not None:
+            await self._network.close()
+        if jail := self.__dict__.get("_jail"):
+            await asyncio.to_thread(jail.close)
+
+    def _start(self, program: Program, walled: bool) -> tuple[Child, str, Path, tuple[int, int]]:
+        jail = self._jail if walled else None
+        if jail is not None:
+            check_workspace(program.workspace, jail.walls)
+        folder = self._folder / program.name
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (folder / ERRORS).write_bytes(b"")
+        mark = f"{folder}#{os.getpid()}.{next(_numbers)}"
+        own = self._network.variables() if jail and self._network else {}
+        env = {**self._env, **own, **program.env, MARK: mark}
+        begin = f"{jail.limits if jail else ''}\ncd {quote(program.cwd or program.workspace)} || exit 126\n"
+        argv = ["/bin/sh", "-c", f'{begin}exec "$@" 2>>{quote(str(folder / ERRORS))}', "sh", *program.argv]
+        (given, feeds), (reads, said) = os.pipe2(os.O_CLOEXEC), os.pipe2(os.O_CLOEXEC)
+        try:
+            child = self._launch(jail, folder, program, argv, env, given, said)
+        except OSError as error:
+            self._drop(feeds, reads)
+            raise PlaceFailed(f"{program.argv[0]} could not be started: {error.strerror}.") from error
+        except BaseException:
+            self._drop(feeds, reads)
+            raise
+        finally:
+            self._drop(given, said)
+        return child, f"{MARK}={mark}", folder, (reads, feeds)
+
+    @staticmethod
+    def _drop(*handles: int) -> None:
+        for handle in handles:
+            os.close(handle)
+
+    def _launch(  # noqa: PLR0913 - the two ends of what it hears and says
+        self,
+        jail: Jail | None,
+        folder: Path,
+        program: Program,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        given: int,
+        said: int,
+    ) -> Child:
+        if jail is None:
+            return start_detached(argv, cwd="/", env=env, stdin=given, out=said)
+        self._watcher.open()
+        cell = Cell(
+            folder=folder,
+            files=(ERRORS,),
+            kept=None,
+            workspace=program.workspace,
+            session=folder / "session",
+            launch=partial(self._watcher.launch, folder),
+            connections=self._network.handlers() if self._network else (),
+        )
+        return jail.launch(argv, cell=cell, env=env, stdin=given, out=said)
+
+
+def _end_unwanted(starting: asyncio.Task[Piped | PlaceFailed]) -> None:
+    """End a program whose starter does not wait for it any more."""
+    if not starting.cancelled() and isinstance(piped := starting.result(), Piped):
+        spawn(piped.close(), name="end of an unwanted program")

@@ -1,0 +1,1 @@
+"""Tables of MCP servers: what each offered when it was asked last."""

@@ -1,0 +1,253 @@
+"""One connection to an MCP server, through the official SDK. Needs the extra `mcp`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx2
+import mcp_types as types
+from mcp import Client
+from mcp.client.context import ClientRequestContext
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from hermes_agent.core.errors import HermesError, ToolError
+from hermes_agent.core.messages import Origin, Quoted
+from hermes_agent.host.tasks import first_of, spawn
+from hermes_agent.store.mcp.catalogue import McpPrompt, McpTool
+from hermes_agent.tools.mcp.link import Listing, Lost, Malformed, Setup, Streams
+from hermes_agent.tools.mcp.questions import NO, Exchange, Reply, ask_address, ask_form, current
+from hermes_agent.tools.mcp.transport import ListFilter
+from hermes_agent.version import VERSION
+
+MOST_PAGES, MOST_LISTED = 100, 5_000
+CLOSED = types.CONNECTION_CLOSED
+TERMINATED = "Session terminated"
+CLOSE_SECONDS = 5.0
+FAILURES = (MCPError, HermesError, OSError, RuntimeError, ValueError, httpx2.HTTPError, ExceptionGroup)
+"""What a server, its program or its address may do to us. Groups are of the SDK's own tasks."""
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+
+class Connection:
+    """An open connection, owned by a task of its own: the SDK wants to be left by the task that entered it."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.why = ""
+        self._over = asyncio.Event()
+        self._opened: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self._exchanges: list[Exchange] = []
+        self._dropped: dict[str, str] = {}
+        self._task = spawn(self._run(), name=f"MCP server {setup.server.name}")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether calls can be made."""
+        return self._opened.done() and not self._over.is_set() and self.setup.is_alive()
+
+    async def opened(self) -> None:
+        """Wait until it is open. Raises `Lost`."""
+        await asyncio.shield(self._opened)
+
+    def end(self, why: str) -> None:
+        """Have it end; `why` is told to who still waits."""
+        self.why = self.why or why
+        self._over.set()
+
+    async def close(self) -> None:
+        """End it and its program."""
+        self.end("it was closed")
+        if not self._opened.done():
+            self._task.cancel()
+        _, left = await asyncio.wait((self._task,), timeout=CLOSE_SECONDS)
+        for task in left:
+            task.cancel()
+
+    async def _run(self) -> None:
+        try:
+            async with self._client() as client, asyncio.TaskGroup() as group:
+                self._opened.set_result(client)
+                listening = group.create_task(self._listen(client))
+                await self._over.wait()
+                listening.cancel()
+        except asyncio.CancelledError:
+            self.why = self.why or "connecting was given up"
+        except FAILURES as error:
+            cause = first_of(error)
+            is_closed = isinstance(cause, MCPError) and cause.code == CLOSED
+            self.why = self.why if self.why and is_closed else _words(cause)
+            log.info("The MCP server %s: %s", self.setup.server.name, self.why)
+        finally:
+            self._over.set()
+            if not self._opened.done():
+                self._opened.set_exception(Lost(self.why, unsent=True))
+                self._opened.exception()  # Where nobody waits for it.
+
+    @asynccontextmanager
+    async def _client(self) -> AsyncIterator[Client]:
+        own = self.setup.server.settings
+        async with Client(
+            _Filtered(self.setup.streams(self._ended), self._drop),
+            client_info=types.Implementation(name="hermes", version=VERSION),
+            message_handler=self._hear,
+            elicitation_callback=self._elicit if own.elicitation else None,
+            list_roots_callback=self._roots if own.roots and self.setup.workspace else None,
+            cache=None,
+        ) as client:
+            yield client
+
+    def _ended(self, why: str) -> None:
+        self.end(why)
+
+    def _drop(self, name: str, why: str) -> None:
+        self._dropped[name or f"tool {len(self._dropped) + 1}"] = why
+
+    async def _hear(self, message: Any) -> None:  # noqa: ANN401 - any notification of the SDK
+        if isinstance(message, types.ToolListChangedNotification | types.PromptListChangedNotification):
+            self.setup.changed()
+
+    async def _listen(self, client: Client) -> None:
+        """Follow a server of the newer protocol, which says what changed only to who asks."""
+        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            return
+        with suppress(ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
+            async with client.listen(tools_list_changed=True, prompts_list_changed=True) as changes:
+                async for _ in changes:
+                    self.setup.changed()
+
+    async def _roots(self, context: ClientRequestContext) -> types.ListRootsResult:  # noqa: ARG002 - the SDK's shape
+        folder = Path(self.setup.workspace)
+        return types.ListRootsResult(roots=[types.Root(uri=folder.as_uri(), name=folder.name)])  # type: ignore[arg-type]  # pydantic reads the text
+
+    async def _elicit(
+        self,
+        context: ClientRequestContext,  # noqa: ARG002 - as above
+        params: types.ElicitRequestParams,
+    ) -> types.ElicitResult:
+        exchange = current.get() or (self._exchanges[-1] if self._is_one_session() else None)
+        reply = NO
+        if exchange is not None:
+            reply = await self._asked(exchange, params)
+        return types.ElicitResult(
+            action=reply.action, content=dict(reply.content) if reply.content is not None else None
+        )
+
+    async def _asked(self, exchange: Exchange, params: types.ElicitRequestParams) -> Reply:
+        name = self.setup.server.name
+        match params:
+            case types.ElicitRequestURLParams(message=message, url=url):
+                return await ask_address(name, message, url, exchange)
+            case types.ElicitRequestFormParams(message=message, requested_schema=schema):
+                return await ask_form(name, message, schema, exchange)
+
+    def _is_one_session(self) -> bool:
+        """Whether all calls under way are of one session: else nobody knows for which of them a server asks."""
+        return len({each.context.session for each in self._exchanges}) == 1
+
+    async def listing(self) -> Listing:
+        """What the server offers now. Raises `Lost`, `ToolError`."""
+        client = await self._opened
+        self._dropped.clear()
+        able = client.server_capabilities
+        info = client.server_info
+        tools = [
+            McpTool(
+                name=each.name,
+                description=each.description or each.title or "",
+                parameters=each.input_schema,
+                reads=bool(each.annotations and each.annotations.read_only_hint),
+                idempotent=bool(each.annotations and each.annotations.idempotent_hint),
+            )
+            for each in (await self._pages(client.list_tools, "tools") if able.tools is not None else ())
+        ]
+        tools += [McpTool(name=name, why=why) for name, why in self._dropped.items()]
+        prompts = await self._pages(client.list_prompts, "prompts") if able.prompts is not None else ()
+        return Listing(
+            version=str(client.protocol_version),
+            title=(info.title or info.name)[:200] if info else "",
+            tools=tuple(tools),
+            prompts=tuple(map(_prompt, prompts)),
+            has_resources=able.resources is not None,
+        )
+
+    async def _pages(self, ask: Callable[..., Coroutine[Any, Any, Any]], kind: str) -> list[Any]:
+        found: list[Any] = []
+        cursor: str | None = None
+        for _ in range(MOST_PAGES):
+            page = await self._guarded(ask(cursor=cursor))
+            found += getattr(page, kind)
+            cursor = page.next_cursor
+            if not cursor or len(found) >= MOST_LISTED:
+                break
+        return found[:MOST_LISTED]
+
+    async def ask(self, method: str, *arguments: Any, exchange: Exchange | None = None, **named: Any) -> Any:  # noqa: ANN401 - results of the SDK
+        """Call a method of the SDK's client; questions of the server go to `exchange`. Raises `Lost`, `ToolError`."""
+        client = await self._opened
+        if exchange is not None:
+            self._exchanges.append(exchange)
+            token = current.set(exchange)
+        try:
+            return await self._guarded(getattr(client, method)(*arguments, **named))
+        finally:
+            if exchange is not None:
+                self._exchanges.remove(exchange)
+                current.reset(token)
+
+    async def _guarded(self, asked: Awaitable[T]) -> T:
+        try:
+            return await asked
+        except MCPError as error:
+            if error.code == CLOSED or error.message == TERMINATED:
+                self.end(error.message if error.message != "Connection closed" else "the connection was closed")
+                raise Lost(self.why, unsent=error.message == TERMINATED) from error
+            said = Quoted(text=error.message, origin=Origin.TOOL)
+            raise ToolError(f"{self.setup.server.name} answered with an error:", quoted=said) from error
+        except (ValidationError, RuntimeError) as error:
+            said = Quoted(text=str(error)[:1000], origin=Origin.TOOL)
+            raise Malformed(
+                f"{self.setup.server.name} answered what its schema does not allow:", quoted=said
+            ) from error
+
+
+class _Filtered:
+    """A transport whose listings have no tool that would spoil the others."""
+
+    def __init__(self, inner: AbstractAsyncContextManager[Streams], drop: Callable[[str, str], None]) -> None:
+        self._inner, self._drop = inner, drop
+
+    async def __aenter__(self) -> Streams:
+        read, write = await self._inner.__aenter__()
+        return ListFilter(read, self._drop), write
+
+    async def __aexit__(self, *error: Any) -> bool | None:  # noqa: ANN401 - as the transport
+        return await self._inner.__aexit__(*error)
+
+
+def _prompt(prompt: types.Prompt) -> McpPrompt:
+    arguments = prompt.arguments or ()
+    return McpPrompt(
+        name=prompt.name,
+        description=prompt.description or prompt.title or "",
+        arguments=tuple(each.name for each in arguments),
+        required=tuple(each.name for each in arguments if each.required),
+    )
+
+
+def _words(error: BaseException) -> str:
+    """Why a connection failed, for people."""
+    said = str(error).strip() or type(error).__name__
+    is_version = isinstance(error, MCPError) and error.code == types.UNSUPPORTED_PROTOCOL_VERSION
+    if is_version or "nsupported protocol version" in said:
+        ours = ", ".join((*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS))
+        return f"it speaks none of our versions of the protocol ({ours}); it says: {said}"[:600]
+    return said[:300]

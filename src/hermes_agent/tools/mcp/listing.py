@@ -1,0 +1,138 @@
+"""What a server listed becomes tools: names, effects, and the quarantine of those that cannot be offered."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, Protocol
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.messages import Origin
+from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.tool import Answer, CallContext, CallFacts
+from hermes_agent.store.mcp.catalogue import McpTool
+from hermes_agent.tools.mcp.settings import McpServerSettings, Server
+
+LONGEST_NAME = 64
+LARGEST_SCHEMA = 100_000
+MOST_DESCRIBED = 4_000
+SUMMARY_CHARS = 100
+DEEPEST = 40
+_UNSAFE = re.compile(r"[^a-zA-Z0-9_-]")
+Fits = Callable[[ToolSchema], str]
+"""Why no dialect's model could be offered the tool; empty: each could."""
+
+
+class Calls(Protocol):
+    """Calls a tool of a server. Raises `ToolError`."""
+
+    async def call(
+        self, server: Server, tool: McpTool, arguments: Mapping[str, Any], context: CallContext
+    ) -> Answer: ...
+
+
+def tool_name(server: str, name: str) -> str:
+    """The name by which a model calls a server's tool: `mcp__server__name`, with a hash where that does not fit."""
+    whole = f"mcp__{server}__{name}"
+    safe = _UNSAFE.sub("_", whole)
+    if safe == whole and len(safe) <= LONGEST_NAME:
+        return safe
+    digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{safe[: LONGEST_NAME - 9]}_{digest}"
+
+
+def judged(server: Server, tools: Sequence[McpTool], fits: Fits) -> tuple[McpTool, ...]:
+    """The tools with what speaks against each (`why`)."""
+    seen: set[str] = set()
+    found = []
+    for tool in tools:
+        why = tool.why or _wrong_with(server, tool, seen, fits)
+        seen.add(tool.name)
+        kept = {} if why else tool.parameters
+        described = tool.description[:MOST_DESCRIBED]
+        found.append(
+            McpTool(
+                name=tool.name[:200] if tool.name.isprintable() else ascii(tool.name)[:200],
+                description=described,
+                parameters=kept,
+                reads=tool.reads,
+                idempotent=tool.idempotent,
+                why=why,
+            )
+        )
+    return tuple(found)
+
+
+def _wrong_with(server: Server, tool: McpTool, seen: set[str], fits: Fits) -> str:
+    if not tool.name or not tool.name.isprintable() or len(tool.name) > 200:
+        return "its name is empty, too long, or holds control characters"
+    if tool.name in seen:
+        return "another tool of this server has the same name"
+    if not _is_bounded(tool.parameters):
+        return f"its parameters are larger than {LARGEST_SCHEMA:,} characters, or nested more than {DEEPEST} deep"
+    return fits(ToolSchema(name=tool_name(server.name, tool.name), description="-", parameters=tool.parameters))
+
+
+def _is_bounded(schema: object) -> bool:
+    """Whether a schema is small enough to be looked at; stops as soon as it is not."""
+    left, size = [(schema, 0)], 0
+    while left:
+        value, depth = left.pop()
+        size += len(value) if isinstance(value, str) else 4
+        if depth > DEEPEST or size > LARGEST_SCHEMA:
+            return False
+        if isinstance(value, Mapping):
+            size += sum(len(str(key)) for key in value)
+            left += [(each, depth + 1) for each in value.values()]
+        elif isinstance(value, list | tuple):
+            left += [(each, depth + 1) for each in value]
+    return True
+
+
+def is_offered(settings: McpServerSettings, name: str) -> bool:
+    """Whether the settings let the tool be offered."""
+    include, exclude = settings.tools.include, settings.tools.exclude
+    return (not include or _matches(name, include)) and not _matches(name, exclude)
+
+
+def _matches(name: str, globs: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, glob) for glob in globs)
+
+
+def effect_of(settings: McpServerSettings, tool: McpTool) -> Effect:
+    """What a call of the tool does: as the owner says, else as the server says where the owner trusts it, else it
+    writes."""
+    if tool.name in settings.effects:
+        return Effect(settings.effects[tool.name])
+    return Effect.READS if tool.reads and settings.trust == "hints" else Effect.WRITES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerTool:
+    """A tool of a server; implements `Tool`. What it says is outside text, also its description."""
+
+    server: Server
+    tool: McpTool
+    calls: Calls
+    core = False
+    needs = frozenset({Capability.MCP})
+
+    @property
+    def schema(self) -> ToolSchema:
+        name = tool_name(self.server.name, self.tool.name)
+        return ToolSchema(name=name, description=self.tool.description, parameters=self.tool.parameters)
+
+    def facts(self, arguments: Mapping[str, Any], workspace: str) -> CallFacts:  # noqa: ARG002 - the Protocol's shape
+        said = " ".join(f"{name}={value!r}" for name, value in arguments.items())
+        return CallFacts(
+            effect=effect_of(self.server.settings, self.tool),
+            paths=() if self.server.settings.parallel else None,
+            summary=f"{self.server.name} {self.tool.name}: {said}"[:SUMMARY_CHARS],
+            origin=Origin.TOOL,
+        )
+
+    async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
+        return await self.calls.call(self.server, self.tool, arguments, context)

@@ -1,0 +1,132 @@
+"""What a server asks during a call: forms and addresses become questions to the person of that call."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.forms import Field, FieldType
+from hermes_agent.core.section import short_hash
+from hermes_agent.core.tool import CallContext, Question
+
+MOST_QUESTIONS = 20
+"""Questions of one call; further ones are declined."""
+MOST_TEXT = 2_000
+OPENED, DECLINED = "opened", "decline"
+TYPES: Mapping[str, FieldType] = {"string": "text", "number": "number", "integer": "integer", "boolean": "boolean"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """A person's answer to a server: `accept` with the values, `decline`, or `cancel`."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: Mapping[str, Any] | None = None
+
+
+NO = Reply(action="decline")
+
+
+class Exchange:
+    """One call under way, and the questions that its server asks meanwhile. The call's own task puts them to the
+    person, so that a stop of the run ends the waiting too."""
+
+    def __init__(self, context: CallContext) -> None:
+        self.context = context
+        self._asked: asyncio.Queue[tuple[Question, asyncio.Future[str]]] = asyncio.Queue()
+        self._count = 0
+
+    async def ask(self, question: Question) -> str:
+        """Have the call's task ask it; empty where the person declined, or nobody is there."""
+        self._count += 1
+        if self._count > MOST_QUESTIONS:
+            return ""
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        await self._asked.put((question, answer))
+        return await answer
+
+    async def serve(self, limit: asyncio.Timeout) -> None:
+        """Put the questions to the person, one after the other; the time that they need does not count."""
+        loop = asyncio.get_running_loop()
+        while True:
+            question, answer = await self._asked.get()
+            left = (limit.when() or loop.time()) - loop.time()
+            limit.reschedule(None)
+            try:
+                said = await self.context.ask(question)
+            except HermesError:  # Nobody is there, or the run is over.
+                said = ""
+            limit.reschedule(loop.time() + max(left, 1.0))
+            if not answer.done():
+                answer.set_result(said)
+
+
+current: ContextVar[Exchange | None] = ContextVar("mcp_exchange", default=None)
+
+
+async def ask_form(server: str, message: str, schema: Mapping[str, Any], exchange: Exchange) -> Reply:
+    """Ask for the values of a form."""
+    fields = fields_of(schema)
+    if fields is None:
+        return NO
+    text = f"The MCP server {server} asks: {message[:MOST_TEXT]}"
+    if not fields:
+        question = Question(text=text, choices=("accept", DECLINED), about=short_hash(text))
+        return Reply(action="accept", content={}) if await exchange.ask(question) == "accept" else NO
+    said = await exchange.ask(
+        Question(text=text, fields=fields, about=short_hash(json.dumps(schema, default=str) + text))
+    )
+    return Reply(action="accept", content=json.loads(said)) if said else NO
+
+
+async def ask_address(server: str, message: str, url: str, exchange: Exchange) -> Reply:
+    """Show an address, which only the person opens."""
+    parts = urlsplit(url)
+    if parts.scheme != "https" or not parts.hostname or not url.isprintable():
+        return NO
+    text = (
+        f"The MCP server {server} wants you to open a page of {parts.hostname}: {message[:MOST_TEXT]}\n{url}\n"
+        "Open it yourself if you trust it, and answer here when you are done."
+    )
+    said = await exchange.ask(Question(text=text, choices=(OPENED, DECLINED), about=short_hash(text)))
+    return Reply(action="accept") if said == OPENED else NO
+
+
+def fields_of(schema: Mapping[str, Any]) -> tuple[Field, ...] | None:
+    """The fields of a form's schema; None for one that is no plain form."""
+    properties, required = schema.get("properties", {}), schema.get("required") or ()
+    if not isinstance(properties, Mapping) or not isinstance(required, list | tuple):
+        return None
+    found = [_field(str(name), each, name in required) for name, each in properties.items()]
+    return tuple(each for each in found if each) if all(found) else None
+
+
+def _field(name: str, schema: object, required: bool) -> Field | None:
+    if not isinstance(schema, Mapping):
+        return None
+    several = schema.get("type") == "array"
+    items = schema.get("items", {}) if several else schema
+    named = (items.get("oneOf") or items.get("anyOf")) if isinstance(items, Mapping) else None
+    choices, labels = tuple(items.get("enum") or ()), tuple(schema.get("enumNames") or ())
+    if isinstance(named, list) and all(isinstance(each, Mapping) and "const" in each for each in named):
+        choices = tuple(each["const"] for each in named)
+        labels = tuple(str(each.get("title", each["const"])) for each in named)
+    kind: FieldType | None = TYPES.get(str(schema.get("type")))
+    if choices and all(isinstance(each, str) for each in choices):
+        kind = "choices" if several else "choice"
+    title, more = str(schema.get("title") or name), str(schema.get("description") or "")
+    return kind and Field(
+        name=name,
+        title=f"{title} ({more})"[:MOST_TEXT] if more else title[:MOST_TEXT],
+        type=kind,
+        choices=choices if kind in ("choice", "choices") else (),
+        labels=labels if len(labels) == len(choices) and kind in ("choice", "choices") else (),
+        default=json.dumps(schema["default"]) if schema.get("default") is not None else "",
+        required=required,
+    )

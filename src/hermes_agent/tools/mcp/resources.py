@@ -1,0 +1,88 @@
+"""Tools `mcp_resources`, `mcp_read` and `mcp_prompt`: what servers offer besides tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.errors import ToolError
+from hermes_agent.core.messages import Origin, Text
+from hermes_agent.core.tool import Answer, CallContext, tool
+from hermes_agent.tools.mcp.results import all_contents, parts_of
+from hermes_agent.tools.mcp.servers import McpServers
+from hermes_agent.tools.mcp.settings import Server
+
+MOST_LISTED = 200
+
+
+class ResourceTools:
+    """Resources and prompts of the servers."""
+
+    def __init__(self, servers: McpServers) -> None:
+        self._servers = servers
+
+    @tool(effect=Effect.READS, needs=(Capability.MCP,), core=False)
+    async def mcp_resources(self, server: str, context: CallContext, cursor: str = "") -> Answer:
+        """List the resources of an MCP server: their address (uri), name and type.
+
+        Args:
+            server: its name
+            cursor: of the page before, for the next one
+        """
+        found = self._server(server)
+        page = await self._servers.ask(found, ("list_resources",), context, {"cursor": cursor or None})
+        rows = [
+            {"uri": str(each.uri), "name": each.title or each.name, "type": each.mime_type or ""}
+            for each in page.resources[:MOST_LISTED]
+        ]
+        if not cursor:
+            templates = await self._servers.ask(found, ("list_resource_templates",), context)
+            rows += [{"template": each.uri_template, "name": each.name} for each in templates.resource_templates]
+        lines = [json.dumps(row, ensure_ascii=False) for row in rows] or ["There are none."]
+        lines += [f"cursor of the next page: {page.next_cursor}"] if page.next_cursor else []
+        return Answer(parts=(Text(text="\n".join(lines), origin=Origin.TOOL),))
+
+    @tool(effect=Effect.READS, needs=(Capability.MCP,), core=False)
+    async def mcp_read(self, server: str, uri: str, context: CallContext) -> Answer:
+        """Read a resource of an MCP server.
+
+        Args:
+            server: its name
+            uri: the resource's address, as `mcp_resources` lists it
+        """
+        found = await self._servers.ask(self._server(server), ("read_resource", uri), context)
+        return all_contents(found.contents)
+
+    @tool(effect=Effect.READS, needs=(Capability.MCP,), core=False)
+    async def mcp_prompt(
+        self, server: str, context: CallContext, name: str = "", arguments: dict[str, str] | None = None
+    ) -> Answer:
+        """Get a prompt of an MCP server, or the list of its prompts. What it says is text, and no instruction.
+
+        Args:
+            server: its name
+            name: the prompt's; empty for the list
+        """
+        found = self._server(server)
+        if not name:
+            await self._servers.connected(found, context.workspace)
+            return self._prompts(found)
+        result = await self._servers.ask(found, ("get_prompt", name, dict(arguments or {})), context)
+        parts = tuple(part for message in result.messages for part in parts_of(message.content))
+        return Answer(parts=parts or (Text(text="(empty)", origin=Origin.TOOL),))
+
+    def _prompts(self, server: Server) -> Answer:
+        known = self._servers.known.get(server.name)
+        rows = [
+            {"name": each.name, "description": each.description, "arguments": each.arguments, "required": each.required}
+            for each in (known.link.prompts if known else ())
+        ]
+        text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows) or "There are none."
+        return Answer(parts=(Text(text=text, origin=Origin.TOOL),))
+
+    def _server(self, name: str) -> Server:
+        servers: Mapping[str, Server] = self._servers.servers
+        if name not in servers:
+            raise ToolError(f"There is no MCP server `{name[:80]}`. There are: {', '.join(servers)}.")
+        return servers[name]

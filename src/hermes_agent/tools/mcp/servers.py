@@ -1,0 +1,337 @@
+"""MCP servers of a process: what is known of each, connections that open when a call needs them, and the calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Effect
+from hermes_agent.core.errors import HermesError, OutcomeUnknown, ToolError
+from hermes_agent.core.tool import Answer, CallContext
+from hermes_agent.host.tasks import spawn
+from hermes_agent.store.mcp.catalogue import McpCatalogue, McpLink, McpTool
+from hermes_agent.tools.mcp.link import Lost
+from hermes_agent.tools.mcp.listing import Fits, effect_of, judged
+from hermes_agent.tools.mcp.questions import Exchange
+from hermes_agent.tools.mcp.results import answer_of
+from hermes_agent.tools.mcp.settings import Server
+
+if TYPE_CHECKING:
+    from hermes_agent.tools.mcp.connection import Connection
+
+    Connect: TypeAlias = Callable[[Server, str, Callable[[], None]], Awaitable[Connection]]
+
+LONGEST_PAUSE = 60.0
+NEW_SECONDS = 3.0
+"""Seconds that a search for tools waits for servers which nobody has asked yet."""
+PROBE_SECONDS = 1.2
+"""Seconds in which a server has to answer anything after a call was given up; else it ends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What the rows say of a server."""
+
+    link: McpLink
+    tools: tuple[McpTool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Away:
+    """A server that could not be reached: since when, why, how often it was tried, and when it is tried again."""
+
+    since: float
+    why: str
+    tries: int
+    next_try: float
+
+    def words(self, server: str, clock: Clock) -> str:
+        """What a call of the server says."""
+        pause, since = max(0.0, self.next_try - clock.monotonic()), clock.now() - self.since
+        return (
+            f"The MCP server {server} has been away for {since:.0f} s ({self.why}). It is tried again in "
+            f"{pause:.0f} s; `hermes mcp test {server}` tries it now."
+        )
+
+
+def away_again(before: Away | None, why: str, clock: Clock) -> Away:
+    """The state after one more failure: each pause is twice the one before."""
+    tries = before.tries + 1 if before else 1
+    pause = min(2.0 ** (tries - 1), LONGEST_PAUSE)
+    since = before.since if before else clock.now()
+    return Away(since=since, why=why, tries=tries, next_try=clock.monotonic() + pause)
+
+
+@dataclass(slots=True)
+class Place:
+    """The connection to one server for one workspace, if there is one."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    connection: Connection | None = None
+    away: Away | None = None
+    calls: int = 0
+    idle: asyncio.TimerHandle | None = None
+
+
+class McpServers:
+    """Calls the tools of servers, and keeps the rows of what they offer. `connect` opens a connection to a server for
+    a workspace; it is told what to call when the server's tools changed."""
+
+    def __init__(
+        self,
+        servers: Sequence[Server],
+        *,
+        catalogue: Callable[[], McpCatalogue],
+        connect: Connect,
+        clock: Clock,
+        fits: Fits,
+    ) -> None:
+        self.servers = {server.name: server for server in servers}
+        self.known: dict[str, Known] = {}
+        self.listeners: list[Callable[[], None]] = []
+        self._catalogue, self._connect, self._clock, self._fits = catalogue, connect, clock, fits
+        self._places: defaultdict[tuple[str, str], Place] = defaultdict(Place)
+        self._listing: dict[str, asyncio.Task[None]] = {}
+        self._again: set[str] = set()
+
+    async def load(self) -> None:
+        """Read the rows that changed."""
+        links, changed = await self._catalogue().links(), False
+        for name, server in self.servers.items():
+            link, known = links.get(name), self.known.get(name)
+            if link is None or link.config != server.config or (known and known.link == link):
+                continue
+            is_other = known is None or known.link.changed != link.changed or known.link.seen != link.seen
+            tools = await self._catalogue().tools(name) if is_other else known.tools if known else ()
+            self.known[name] = Known(link=link, tools=tools)
+            changed = changed or is_other
+        if changed:
+            self._notify()
+
+    async def ask_new(self, workspace: str = "") -> None:
+        """Ask the servers that nobody has asked yet what they offer, for a few seconds at most."""
+        new = [
+            each for name, each in self.servers.items() if not self._was_seen(name) and not self._rests(each, workspace)
+        ]
+        if new:
+            tasks = [spawn(self._try(each, workspace), name=f"MCP server {each.name}") for each in new]
+            await asyncio.wait(tasks, timeout=NEW_SECONDS)
+
+    def _was_seen(self, name: str) -> bool:
+        return name in self.known and self.known[name].link.seen > 0
+
+    def _rests(self, server: Server, workspace: str) -> bool:
+        away = self._places[self._key(server, workspace)].away
+        return away is not None and away.next_try > self._clock.monotonic()
+
+    async def _try(self, server: Server, workspace: str) -> None:
+        with suppress(HermesError):
+            await self.refresh(server, workspace)
+
+    async def refresh(self, server: Server, workspace: str) -> McpLink:
+        """Ask a server what it offers, now. Raises `ToolError`."""
+        connection = await self.connected(server, workspace)
+        if server.name in self._listing:  # A new connection asks by itself.
+            await asyncio.shield(self._listing[server.name])
+        else:
+            await self._list(server, connection)
+        return self.known[server.name].link
+
+    async def retry(self, server: Server, workspace: str) -> McpLink:
+        """The same at once, also where it would be tried again later."""
+        for (name, _), place in self._places.items():
+            if name == server.name:
+                place.away = None
+        return await self.refresh(server, workspace)
+
+    async def connected(self, server: Server, workspace: str) -> Connection:
+        """The open connection to a server. Raises `ToolError` for one that cannot be reached now."""
+        place = self._places[self._key(server, workspace)]
+        async with place.lock:
+            if place.connection is not None and place.connection.is_open:
+                return place.connection
+            if place.away is not None and self._clock.monotonic() < place.away.next_try:
+                raise ToolError(place.away.words(server.name, self._clock))
+            try:
+                place.connection = await self._open(server, workspace)
+            except HermesError as error:
+                place.away = away_again(place.away, str(error), self._clock)
+                await self._note(server, str(error))
+                raise ToolError(place.away.words(server.name, self._clock)) from error
+            place.away = None
+        self._relist(server, place.connection)
+        return place.connection
+
+    async def _open(self, server: Server, workspace: str) -> Connection:
+        seconds = server.settings.connect_timeout
+        connection: Connection | None = None
+        try:
+            async with asyncio.timeout(seconds):
+                connection = await self._connect(server, workspace, lambda: self._changed(server, workspace))
+                await connection.opened()
+        except BaseException as error:
+            if connection is not None:
+                await connection.close()
+            if isinstance(error, TimeoutError):
+                raise HermesError(f"it did not answer within {seconds:g} s") from error
+            raise
+        return connection
+
+    def _key(self, server: Server, workspace: str) -> tuple[str, str]:
+        is_own = bool(server.settings.command) or server.settings.roots
+        return server.name, workspace if is_own else ""
+
+    async def _note(self, server: Server, why: str) -> None:
+        """Write down why a server cannot be used, for people."""
+        known = self.known.get(server.name, Known(link=McpLink(server=server.name, config=server.config)))
+        if known.link.why != why:
+            link = replace(known.link, why=why)
+            self.known[server.name] = replace(known, link=link)
+            await self._catalogue().put(link)
+
+    def _changed(self, server: Server, workspace: str) -> None:
+        connection = self._places[self._key(server, workspace)].connection
+        if connection is not None and connection.is_open:
+            self._relist(server, connection)
+
+    def _relist(self, server: Server, connection: Connection) -> None:
+        """Ask for the tools in the background: once, and once more if they change meanwhile."""
+        if server.name in self._listing:
+            self._again.add(server.name)
+            return
+        self._listing[server.name] = spawn(self._relisted(server, connection), name=f"tools of {server.name}")
+
+    async def _relisted(self, server: Server, connection: Connection) -> None:
+        try:
+            while True:
+                self._again.discard(server.name)
+                with suppress(HermesError, TimeoutError):
+                    await self._list(server, connection)
+                if server.name not in self._again:
+                    return
+        finally:
+            del self._listing[server.name]
+
+    async def _list(self, server: Server, connection: Connection) -> None:
+        async with asyncio.timeout(server.settings.timeout):
+            found = await connection.listing()
+        tools = judged(server, found.tools, self._fits)
+        before = self.known.get(server.name, Known(link=McpLink(server=server.name)))
+        link = McpLink(
+            server=server.name,
+            config=server.config,
+            version=found.version,
+            title=found.title,
+            seen=self._clock.now(),
+            changed=before.link.changed + (before.tools != tools),
+            has_resources=found.has_resources,
+            prompts=found.prompts,
+        )
+        await self._catalogue().put(link, tools if before.tools != tools or not before.link.seen else None)
+        self.known[server.name] = Known(link=link, tools=tools)
+        self._notify()
+
+    def _notify(self) -> None:
+        for listener in self.listeners:
+            listener()
+
+    async def call(self, server: Server, tool: McpTool, arguments: Mapping[str, Any], context: CallContext) -> Answer:
+        """Call a tool. Raises `ToolError`, also for what a server does wrong."""
+        reads = effect_of(server.settings, tool) is not Effect.WRITES
+        named = {"progress_callback": _progress(context)}
+        result = await self.ask(server, ("call_tool", tool.name, dict(arguments)), context, named, reads=reads)
+        return answer_of(result)
+
+    async def ask(
+        self,
+        server: Server,
+        what: tuple[Any, ...],
+        context: CallContext,
+        named: Mapping[str, Any] | None = None,
+        *,
+        reads: bool = True,
+    ) -> Any:  # noqa: ANN401 - a result of the SDK
+        """Call a method of the SDK's client, once more where the connection was lost and nothing can have happened.
+        Raises `ToolError`."""
+        for is_last in (False, True):
+            connection = await self.connected(server, context.workspace)
+            try:
+                return await self._asked(connection, what, context, named or {})
+            except Lost as error:
+                again = reads or error.unsent
+                if again and not is_last:
+                    continue
+                kind = ToolError if again else OutcomeUnknown
+                unknown = "" if again else " Whether it was done is unknown: look before you try again."
+                raise kind(f"The MCP server {server.name} went away during the call ({error}).{unknown}") from error
+            except TimeoutError as error:
+                kind, more = (ToolError, "") if reads else (OutcomeUnknown, " Whether it was done is unknown.")
+                told = f"The MCP server {server.name} did not answer in time (`timeout` {server.settings.timeout:g} s)."
+                raise kind(told + more) from error
+        raise AssertionError("the second try ends it")
+
+    async def _asked(
+        self, connection: Connection, what: tuple[Any, ...], context: CallContext, named: Mapping[str, Any]
+    ) -> Any:  # noqa: ANN401 - as above
+        left, seconds = context.seconds_left(), connection.setup.server.settings.timeout
+        exchange, place = Exchange(context), self._places[self._key(connection.setup.server, context.workspace)]
+        place.calls += 1
+        try:
+            async with asyncio.timeout(seconds if left is None else min(left, seconds)) as timeout:
+                serving = spawn(exchange.serve(timeout), name="questions of an MCP server")
+                try:
+                    return await connection.ask(*what, exchange=exchange, **named)
+                finally:
+                    serving.cancel()
+        except (TimeoutError, asyncio.CancelledError):
+            spawn(_probed(connection), name="look after an MCP server")
+            raise
+        finally:
+            place.calls -= 1
+            self._end_idle(place, connection)
+
+    def _end_idle(self, place: Place, connection: Connection) -> None:
+        """Have the connection end once nobody used it for a while."""
+
+        def end() -> None:
+            if not place.calls:
+                spawn(connection.close(), name="end of an idle MCP server")
+
+        if place.idle is not None:
+            place.idle.cancel()
+        place.idle = asyncio.get_running_loop().call_later(connection.setup.server.settings.idle, end)
+
+    async def close(self) -> None:
+        """End all connections."""
+        for task in list(self._listing.values()):
+            task.cancel()
+        for place in self._places.values():
+            if place.idle is not None:
+                place.idle.cancel()
+        open_ = [place.connection for place in self._places.values() if place.connection is not None]
+        async with asyncio.TaskGroup() as group:
+            for connection in open_:
+                group.create_task(connection.close())
+
+
+async def _probed(connection: Connection) -> None:
+    """After a call was given up: end a server that does not answer any more, with its whole process group."""
+    try:
+        async with asyncio.timeout(PROBE_SECONDS):
+            await connection.ask("list_tools")
+    except (TimeoutError, HermesError):
+        await connection.close()
+
+
+def _progress(context: CallContext) -> Callable[[float, float | None, str | None], Awaitable[None]]:
+    async def show(done: float, total: float | None, message: str | None) -> None:
+        share = f"{done:g} of {total:g}" if total else f"{done:g}"
+        context.progress(f"{share}{f': {message[:200]}' if message else ''}")
+
+    return show

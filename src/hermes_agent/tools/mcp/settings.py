@@ -1,0 +1,119 @@
+"""Settings of MCP servers (section `mcp_servers.NAME`), and what a server is by them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from typing import Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.host.http import LOOPBACK_HOSTS
+from hermes_agent.host.schema import section, setting
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+HANDLE = re.compile(r"\$\{(?:secret:|env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}")
+"""A secret in a server's environment or headers: `${secret:NAME}`, or `${NAME:-usual}` as other programs write it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpToolFilter:
+    """Which tools of a server are offered (section `mcp_servers.NAME.tools`)."""
+
+    include: tuple[str, ...] = setting((), "Globs of the tools that are offered; empty: all.")
+    exclude: tuple[str, ...] = setting((), "Globs of tools that are not.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpServerSettings:
+    """Settings of one MCP server: a program to start (`command`) or an address (`url`)."""
+
+    command: str = setting("", "The program of a server that is started here.")
+    args: tuple[str, ...] = setting((), "Its arguments.")
+    env: Mapping[str, str] = section(dict, "Its variables; `${secret:NAME}` stands for a secret.")
+    cwd: str = setting("", "Folder in which it starts; empty: the session's workspace.")
+    url: str = setting("", "Address of a server elsewhere.")
+    transport: Literal["http", "sse"] = setting(
+        "http", "How to talk to the address: streamable HTTP, or the older SSE."
+    )
+    headers: Mapping[str, str] = section(dict, "Headers of each request; `${secret:NAME}` stands for a secret.")
+    auth: Literal["none", "oauth"] = setting("none", "Whether one signs in to it (`hermes mcp login`).")
+    client_id: str = setting("", "The client's id or the address of its document; empty: it is registered.")
+    client_secret: str = setting("", "Name of the secret with the client's secret.")
+    scope: str = setting("", "Scopes of the sign-in; empty: what the server names.")
+    enabled: bool = setting(True, "Whether its tools are offered.")
+    timeout: float = setting(120.0, "Seconds that a call may take, without the time a person needs.", least=1)
+    connect_timeout: float = setting(10.0, "Seconds that connecting may take.", least=0.1)
+    idle: float = setting(1800.0, "Seconds without a call after which its connection, and its program, end.", least=0.1)
+    tools: McpToolFilter = section(McpToolFilter, "Which of its tools are offered.")
+    trust: Literal["none", "hints"] = setting(
+        "none", "hints: what it says of its tools (that one only reads) counts. Otherwise every call counts as writing."
+    )
+    effects: Mapping[str, str] = section(dict, "What its tools do, by name: reads, keyed or writes.")
+    parallel: bool = setting(False, "Whether its calls may run side by side with others that write.")
+    jail: bool = setting(True, "Whether a program started here runs behind the wall of commands.")
+    roots: bool = setting(True, "Whether it is told the session's workspace.")
+    elicitation: bool = setting(True, "Whether it may ask the person.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A server by its settings. `source` is the file that names it, empty for config.yaml."""
+
+    name: str
+    settings: McpServerSettings
+    source: str = ""
+
+    @property
+    def config(self) -> str:
+        """The hash of what decides which server it is."""
+        own = self.settings
+        said = (own.command, own.args, dict(own.env), own.cwd, own.url, own.transport, dict(own.headers), own.auth)
+        return hashlib.sha256(msgspec.json.encode(said, order="sorted")).hexdigest()[:16]
+
+    @property
+    def where(self) -> str:
+        """Its command line or address, for people."""
+        own = self.settings
+        return own.url or " ".join((own.command, *own.args))
+
+
+def servers_of(settings: Mapping[str, McpServerSettings], source: str = "") -> tuple[Server, ...]:
+    """The servers of these settings. Raises `ConfigError` for one that cannot be meant."""
+    found = tuple(Server(name=name, settings=each, source=source) for name, each in settings.items())
+    for server in found:
+        check(server)
+    return found
+
+
+def check(server: Server) -> None:
+    """Raise `ConfigError` for a server that cannot be meant."""
+    own, key = server.settings, f"{server.source or 'mcp_servers'}: {server.name}"
+    if not NAME.fullmatch(server.name):
+        raise ConfigError(f"{key[:80]}: a server's name has letters, digits, `_` and `-`, at most 40.")
+    if bool(own.command) == bool(own.url):
+        what = "both `command` and `url`: keep one" if own.command else "neither `command` nor `url`: give one"
+        raise ConfigError(f"{key} has {what}.")
+    if wrong := [name for name, effect in own.effects.items() if effect not in ("reads", "keyed", "writes")]:
+        raise ConfigError(f"{key}: the effect of `{wrong[0]}` is reads, keyed or writes.")
+    parts = urlsplit(own.url)
+    if own.url and (parts.scheme not in ("http", "https") or not parts.hostname):
+        raise ConfigError(f"{key}: `url` is an address such as https://example.com/mcp.")
+    if own.auth == "oauth" and parts.scheme != "https" and parts.hostname not in LOOPBACK_HOSTS:
+        raise ConfigError(f"{key}: signing in needs https, since tokens would go over the network in plain.")
+
+
+def resolved(values: Mapping[str, str], secret: Callable[[str], str]) -> dict[str, str]:
+    """The values with their secrets in place. Raises `ConfigError` for one that is missing."""
+
+    def put(found: re.Match[str]) -> str:
+        value = secret(found[1]) or found[2] or ""
+        if not value:
+            raise ConfigError(f"There is no secret {found[1]}: `hermes secrets set {found[1]}`.")
+        return value
+
+    return {name: HANDLE.sub(put, value) for name, value in values.items()}

@@ -1,0 +1,204 @@
+"""Transports for the MCP SDK: a program behind the wall over its pipes, and addresses over HTTP or SSE.
+
+Needs the extra `mcp`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import anyio
+import httpx2
+import mcp_types as types
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
+from mcp_types.jsonrpc import jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from hermes_agent.host.tasks import spawn
+from hermes_agent.sandbox.piped import ERRORS, Piped
+from hermes_agent.tools.mcp.link import Streams
+
+LONGEST_MESSAGE = 16 << 20
+"""Bytes of one message; the answer to a request that is longer becomes an error."""
+LOUD = 10
+"""Lines of a server that are no messages, after which a warning says so."""
+READ_SECONDS = 300.0
+LAST_SECONDS = 0.5
+"""Seconds after a program's last words in which its exit code is waited for."""
+_ID = re.compile(rb'"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)')
+log = logging.getLogger(__name__)
+Dropped = Callable[[str, str], None]
+"""Called with a tool's name and the reason why it was taken out of a listing."""
+
+
+class ListFilter:
+    """The read stream of a connection without what would make the SDK refuse a whole listing: single tools that are
+    none. `dropped` is told of each."""
+
+    def __init__(self, stream: Any, dropped: Dropped) -> None:  # noqa: ANN401 - a stream of the SDK
+        self._stream, self._dropped = stream, dropped
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever else the stream has
+        return getattr(self._stream, name)
+
+    def __aiter__(self) -> ListFilter:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        return self._cleaned(await self._stream.__anext__())
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message."""
+        return self._cleaned(await self._stream.receive())
+
+    async def __aenter__(self) -> ListFilter:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> Any:  # noqa: ANN401 - as the stream
+        return await self._stream.__aexit__(*error)
+
+    def _cleaned(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        result = getattr(getattr(item, "message", None), "result", None)
+        if isinstance(result, dict) and isinstance(tools := result.get("tools"), list):
+            result["tools"] = [each for each in tools if self._is_tool(each)]
+        return item
+
+    def _is_tool(self, plain: object) -> bool:
+        name = str(plain.get("name", ""))[:200] if isinstance(plain, dict) else ""
+        try:
+            tool = types.Tool.model_validate(plain, by_name=False)
+        except (ValidationError, RecursionError) as error:
+            what = error.errors()[0]["loc"] if isinstance(error, ValidationError) and error.errors() else ("it",)
+            self._dropped(name, f"the protocol does not allow its {'.'.join(map(str, what))}")
+            return False
+        if tool.input_schema.get("type") != "object":
+            self._dropped(name, "its parameters are not an object")
+            return False
+        return True
+
+
+@asynccontextmanager
+async def program_streams(
+    start: Callable[[], Awaitable[Piped]], ended: Callable[[str], None]
+) -> AsyncIterator[Streams]:
+    """Context manager: the streams of a program. `ended` is told once it says no more."""
+    program = await start()
+    messages, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+    tasks = [
+        spawn(_hear(program, messages, ended), name="words of an MCP server"),
+        spawn(_say(program, outgoing, messages), name="words to an MCP server"),
+    ]
+    try:
+        yield read, write
+    finally:
+        for stream in (read, write):
+            stream.close()
+        await asyncio.shield(spawn(_end(program, tasks), name="end of an MCP server"))
+        for left in (messages, outgoing):
+            left.close()
+
+
+async def _end(program: Piped, tasks: list[asyncio.Task[None]]) -> None:
+    await program.close()
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+async def _say(program: Piped, outgoing: Any, messages: Any) -> None:  # noqa: ANN401 - streams of the SDK
+    try:
+        async for item in outgoing:
+            text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+            await program.write(text.encode() + b"\n")
+    except (OSError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+        messages.close()
+
+
+async def _hear(program: Piped, messages: Any, ended: Callable[[str], None]) -> None:  # noqa: ANN401 - as above
+    strange, why = 0, ""
+    try:
+        async for line in _lines(program):
+            if (item := _message(line)) is not None:
+                await messages.send(item)
+                continue
+            strange += 1
+            log.info("An MCP server (%s) said what is no message: %s", program.folder.name, ascii(line[:200]))
+            if strange == LOUD:
+                log.warning("The MCP server %s writes to its standard output.", program.folder.name)
+        await program.ended(LAST_SECONDS)
+    except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+        why = "nobody reads its connection any more"
+    finally:
+        messages.close()
+        ended(why or _last_words(program))
+
+
+def _message(line: bytes) -> SessionMessage | None:
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError:
+        return None
+
+
+def _last_words(program: Piped) -> str:
+    """How a program ended: its code, and the last line of what it said."""
+    try:
+        with (program.folder / ERRORS).open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - 500))
+            said = file.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
+    except OSError:
+        said = ""
+    code = program.code
+    return " ".join(
+        filter(None, ("its program ended" if code is None else f"its program ended with {code}", said[:200]))
+    )
+
+
+async def _lines(program: Piped) -> AsyncIterator[bytes]:
+    """Lines of bounded length; a longer one becomes an error for the request that it answers."""
+    kept, skipping = bytearray(), False
+    while chunk := await program.read():
+        *whole, rest = chunk.split(b"\n")
+        for piece in whole:
+            kept += piece
+            if not skipping and kept.strip():
+                yield bytes(kept)
+            kept.clear()
+            skipping = False
+        kept += rest
+        if not skipping and len(kept) > LONGEST_MESSAGE:
+            skipping = True
+            if found := _ID.search(kept[:4096]):
+                yield _TOO_LONG % (found[1], LONGEST_MESSAGE >> 20)
+        if skipping:
+            kept.clear()
+
+
+_TOO_LONG = b'{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"The answer is longer than %d MB."}}'
+
+
+@asynccontextmanager
+async def http_streams(
+    url: str, headers: Mapping[str, str], auth: httpx2.Auth | None, *, seconds: float, sse: bool
+) -> AsyncIterator[Streams]:
+    """Context manager: the streams of an address. Redirects to another origin are not followed."""
+    async with AsyncExitStack() as closing:
+
+        def client(*_: object, **__: object) -> httpx2.AsyncClient:
+            limit = httpx2.Timeout(seconds, read=READ_SECONDS)
+            return httpx2.AsyncClient(headers=dict(headers), auth=auth, timeout=limit, follow_redirects=False)
+
+        if sse:
+            opened: AbstractAsyncContextManager[Streams] = sse_client(url, httpx_client_factory=client)
+        else:
+            opened = streamable_http_client(url, http_client=await closing.enter_async_context(client()))
+        yield await closing.enter_async_context(opened)

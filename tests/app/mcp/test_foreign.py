@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.app.mcp.foreign import project_servers, read_servers
+from hermes_agent.core.errors import ConfigError
+
+
+def test_files_of_other_programs_are_read(tmp_path: Path):
+    file = tmp_path / "mcp.json"
+    file.write_text('// VS Code\n{"servers": {"a": {"type": "http", "url": "https://x.test/mcp"}, "b": {"args": 7}}}')
+
+    found = read_servers(file)
+
+    assert found is not None
+    assert [(each.name, each.where, each.source) for each in found.servers] == [("a", "https://x.test/mcp", str(file))]
+    assert len(found.skipped) == 1
+
+
+def test_a_projects_servers_stay_behind_the_wall(tmp_path: Path):
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": {"command": "run", "env": {"K": "${KEY}"}}}}))
+
+    (server,) = project_servers(tmp_path)
+
+    assert server.settings.jail
+    assert server.settings.env == {"K": "${secret:KEY}"}
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "{}", '{"mcpServers": []}'])
+def test_a_file_that_names_none_has_none(tmp_path: Path, text: str):
+    (tmp_path / ".mcp.json").write_text(text)
+
+    assert project_servers(tmp_path) == ()
+
+
+def test_what_is_no_json_is_a_sentence(tmp_path: Path):
+    (tmp_path / ".mcp.json").write_text("{")
+
+    with pytest.raises(ConfigError, match=r"\.mcp\.json is not JSON"):
+        project_servers(tmp_path)

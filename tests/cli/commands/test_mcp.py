@@ -1,0 +1,141 @@
+"""`hermes mcp` on a real home, with a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from hermes_agent.core.errors import ConfigError, HermesError
+from tests.app.mcp.calling import PLAIN
+from tests.app.mcp.issuer import issuing
+from tests.cli.shell import PROGRAM, ROOT, typed
+from tests.measured import measured
+
+SERVER = (sys.executable, PLAIN.name)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    work = tmp_path / "work"
+    work.mkdir()
+    shutil.copy(PLAIN, work)
+    monkeypatch.chdir(work)
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
+    return tmp_path / "home"
+
+
+def test_a_server_is_added_shown_switched_and_removed(home: Path):
+    added = typed(home, "mcp", "add", "fix", "--", *SERVER)
+    assert added.out.startswith("fix · ready · 20 tools · ")
+    assert "  mcp__fix__add (writes) Does add." in added.out
+
+    typed(home, "mcp", "configure", "fix", "trust", "hints")
+    shown = json.loads(typed(home, "mcp", "show", "fix", "--json").out)
+    assert {"name": "mcp__fix__add", "effect": "reads", "description": "Does add.", "why": ""} in shown["tools"]
+    assert shown["prompts"] == ["greet"]
+
+    typed(home, "mcp", "disable", "fix")
+    assert json.loads(typed(home, "mcp", "list", "--json").out)[0]["state"] == "off"
+    with pytest.raises(HermesError, match=r"fix is off: `hermes mcp enable fix`"):
+        typed(home, "mcp", "test", "fix")
+    typed(home, "mcp", "enable", "fix")
+    assert "ready" in typed(home, "mcp", "test", "fix").out
+
+    typed(home, "mcp", "remove", "fix")
+    assert typed(home, "mcp", "list").err == "There are no MCP servers. `hermes mcp add` adds one.\n"
+
+
+def test_a_server_that_cannot_be_reached_stays_and_says_why(home: Path):
+    said = typed(home, "mcp", "add", "dead", "--", "/does/not/exist")
+
+    assert "The MCP server dead has been away for" in said.err
+    assert "dead · away · its program ended with 127" in typed(home, "mcp", "list").out
+
+
+def test_secrets_of_a_server_are_saved_apart(home: Path):
+    typed(home, "mcp", "add", "web", "--url", "https://x.test/mcp", "--header", "Authorization=Bearer abc", "--no-test")
+    typed(home, "mcp", "add", "own", "--env", "GITHUB_TOKEN=ghp_1", "--env", "MODE=x", "--no-test", "--", "server")
+
+    written = (home / "config.yaml").read_text()
+    assert "Bearer abc" not in written
+    assert "ghp_1" not in written
+    assert "${secret:MCP_WEB_AUTHORIZATION}" in written
+    assert "MODE: x" in written
+    assert "MCP_OWN_GITHUB_TOKEN=ghp_1" in (home / ".env").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("add", "x", "--no-test"), "neither `command` nor `url`"),
+        (("add", "x", "--url", "https://x.test", "--no-test", "--", "run"), "both `command` and `url`"),
+        (("add", "a b", "--no-test", "--", "run"), "letters, digits"),
+        (("add", "x", "--url", "ftp://x.test", "--no-test"), "an address such as"),
+        (("add", "x", "--env", "A", "--no-test", "--", "run"), "`A` is not NAME=VALUE"),
+        (("configure", "nobody", "trust", "hints"), "no MCP server `nobody`"),
+        (("import", "/does/not/exist"), "/does/not/exist is not there"),
+    ],
+)
+def test_what_cannot_be_meant_is_a_sentence(home: Path, words: tuple[str, ...], why: str):
+    with pytest.raises(ConfigError, match=why):
+        typed(home, "mcp", *words)
+
+
+def test_servers_of_other_programs_are_taken(home: Path, tmp_path: Path):
+    theirs = {
+        "mcpServers": {
+            "git": {"command": "uvx", "args": ["mcp-server-git"], "env": {"API_KEY": "k-12345678"}},
+            "web": {"type": "sse", "url": "https://x.test/sse", "headers": {"X": "${TOKEN}"}},
+            "bad": {"command": "a", "url": "https://b.test"},
+            "worse": 7,
+        }
+    }
+    file = tmp_path / "theirs.json"
+    file.write_text(json.dumps(theirs))
+
+    said = typed(home, "mcp", "import", str(file))
+
+    assert said.out == f"git: taken from {file}\nweb: taken from {file}\n"
+    assert "bad has both `command` and `url`" in said.err
+    assert "an entry is no object" in said.err
+    found = {each["name"]: each for each in json.loads(typed(home, "mcp", "list", "--json").out)}
+    assert found["git"]["where"] == "uvx mcp-server-git"
+    assert "${secret:TOKEN}" in (home / "config.yaml").read_text()
+    assert "left out" in typed(home, "mcp", "import", str(file)).err
+
+
+async def test_a_person_signs_in_and_out(home: Path):
+    async with issuing() as issuer:
+        url = f"{issuer.url}/mcp"
+        await asyncio.to_thread(typed, home, "mcp", "add", "s", "--url", url, "--auth", "oauth")
+        for words in (("login", "s"), ("reauth", "s")):
+            said = await signing(home, *words)
+            assert "s · ready · 1 tool · " in said
+        gone = await asyncio.to_thread(typed, home, "mcp", "logout", "s")
+
+    assert gone.out == "The sign-in to s is forgotten and revoked.\n"
+    assert (issuer.registered, issuer.authorized, len(issuer.revoked)) == (2, 2, 2)
+
+
+def started(home: Path, *words: str) -> subprocess.Popen[bytes]:
+    variables = {"PYTHONPATH": str(ROOT / "src"), "HERMES_HOME": str(home), "PATH": "/usr/bin:/bin"}
+    command = [sys.executable, "-u", "-c", PROGRAM, "mcp", *words]
+    return subprocess.Popen(command, env={**variables, **measured()}, stdout=subprocess.PIPE)
+
+
+async def signing(home: Path, *words: str) -> str:
+    """Run the command, and be the person who opens the address that it prints."""
+    with started(home, *words) as running:
+        assert running.stdout is not None
+        assert b"Open this address" in await asyncio.to_thread(running.stdout.readline)
+        address = (await asyncio.to_thread(running.stdout.readline)).decode().strip()
+        async with httpx2.AsyncClient() as http:
+            await http.get(address, follow_redirects=True)
+        return (await asyncio.to_thread(running.stdout.read)).decode()

@@ -1,0 +1,112 @@
+"""Programs that talk over pipes: they are fed, heard, and ended with all that they started."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.sandbox.jail import jail_or_none
+from hermes_agent.sandbox.network import Network
+from hermes_agent.sandbox.piped import ERRORS, PipedPrograms, Program
+from hermes_agent.sandbox.place import PlaceFailed
+from hermes_agent.sandbox.walls import Walls
+
+
+@asynccontextmanager
+async def programs(tmp_path: Path) -> AsyncIterator[PipedPrograms]:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "home").mkdir()
+    walls = Walls(closed=(str(tmp_path / "home"),), caches=str(tmp_path / "home/caches"), person=str(tmp_path / "me"))
+    made = PipedPrograms(
+        folder=tmp_path / "home/records",
+        env={"PATH": "/usr/bin:/bin"},
+        jail=lambda: jail_or_none("auto", walls),
+        network=Network(),
+    )
+    yield made
+    await made.close()
+
+
+def shell(tmp_path: Path, text: str) -> Program:
+    return Program(name="p", argv=("sh", "-c", text), workspace=str(tmp_path / "work"))
+
+
+def marked(tmp_path: Path) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"{tmp_path}/home/records/p#".encode() in (path / "environ").read_bytes():
+                found.append(int(path.name))
+        except OSError:
+            continue
+    return found
+
+
+async def test_a_program_is_fed_and_heard_and_its_complaints_are_kept(tmp_path: Path):
+    async with programs(tmp_path) as made:
+        piped = await made.start(shell(tmp_path, "read x; echo got $x in $(pwd); echo oh >&2"))
+        await piped.write(b"tea\n")
+
+        said = b""
+        while chunk := await piped.read():
+            said += chunk
+        await piped.close()
+
+    assert said == f"got tea in {tmp_path}/work\n".encode()
+    assert (tmp_path / "home/records/p" / ERRORS).read_text() == "oh\n"
+
+
+async def test_it_ends_with_all_that_it_started(tmp_path: Path):
+    async with programs(tmp_path) as made:
+        piped = await made.start(shell(tmp_path, "trap '' TERM; sleep 60 & setsid sleep 60 & echo up; sleep 60"))
+        assert await piped.read() == b"up\n"
+        assert marked(tmp_path)
+        began = asyncio.get_running_loop().time()
+
+        await piped.close()
+
+        assert asyncio.get_running_loop().time() - began < 2.5
+        assert marked(tmp_path) == []
+        assert not piped.is_alive
+
+
+async def test_a_program_that_hears_the_end_of_its_input_ends_by_itself(tmp_path: Path):
+    async with programs(tmp_path) as made:
+        piped = await made.start(shell(tmp_path, "cat; echo bye > ended"))
+
+        await piped.close()
+
+    assert (tmp_path / "work/ended").read_text() == "bye\n"
+
+
+async def test_what_is_closed_is_closed_to_it(tmp_path: Path):
+    async with programs(tmp_path) as made:
+        (tmp_path / "home/.env").write_text("KEY=1")
+        piped = await made.start(shell(tmp_path, f"cat {tmp_path}/home/.env 2>/dev/null || echo no"))
+
+        assert await piped.read() == b"no\n"
+        await piped.close()
+
+
+async def test_one_that_nobody_waits_for_any_more_is_ended(tmp_path: Path):
+    async with programs(tmp_path) as made:
+        starting = asyncio.get_running_loop().create_task(made.start(shell(tmp_path, "cat")))
+        await asyncio.sleep(0)
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+        async with asyncio.timeout(10):
+            while len(asyncio.all_tasks()) > 1:
+                await asyncio.sleep(0.01)
+
+    assert marked(tmp_path) == []
+
+
+async def test_a_folder_that_holds_the_system_is_no_workspace(tmp_path: Path):
+    async with programs(tmp_path) as made:
+        with pytest.raises(PlaceFailed, match="holds the system"):
+            await made.start(Program(name="p", argv=("true",), workspace="/"))
