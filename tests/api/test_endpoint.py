@@ -44,8 +44,17 @@ async def test_each_address_says_which_methods_it_takes(tmp_path):
             assert (answer.status_code, allowed - {"HEAD"}, "HEAD" in allowed) == (405, known, "GET" in known)
 
 
-NOUNS = {"responses": "response", "runs": "run", "sessions": "session", "models": "model"}
-BODIES = {"title": "x", "answer": "x"}
+NOUNS = {
+    "responses": "response",
+    "runs": "run",
+    "sessions": "session",
+    "models": "model",
+    "goals": "goal",
+    "jobs": "job",
+    "board": "card",
+}
+BODIES = {"jobs": {"name": "x"}}
+BODY = {"title": "x", "answer": "x", "state": "paused"}
 
 
 @pytest.mark.parametrize("id_", ["x", "{noun}_20260101_000000_abcdef_7", "deleted", "another's"])
@@ -54,7 +63,7 @@ async def test_what_is_not_there_any_more_is_said_to_be_missing_by_its_own_name(
     async with served(tmp_path, counting) as server:
         made = (await server.ask("POST", "/v1/responses", {"input": "Hi"})).json()
         session = made["hermes"]["session"]
-        named = {"responses": made["id"], "runs": made["hermes"]["id"], "sessions": session, "models": "x"}
+        named = {"responses": made["id"], "runs": made["hermes"]["id"], "sessions": session}
         if id_ == "deleted":
             await server.ask("DELETE", f"/v1/responses/{made['id']}")
         for each in ENDPOINTS:
@@ -62,8 +71,12 @@ async def test_what_is_not_there_any_more_is_said_to_be_missing_by_its_own_name(
                 continue
             kind = each.path.split("/")[2]
             is_there = id_ in ("deleted", "another's")
-            path = each.path.replace(":path", "").replace("{id}", named[kind] if is_there else id_.format(noun=kind))
-            body = BODIES if each.body is not Nothing else None
+            path = (
+                each.path.replace(":path", "")
+                .replace("{verb}", "start")
+                .replace("{id}", named.get(kind, "x") if is_there else id_.format(noun=kind))
+            )
+            body = BODIES.get(kind, BODY) if each.body is not Nothing else None
             answer = await server.ask(each.method, path, body, key=MEMBER_KEY if id_ == "another's" else OWNER_KEY)
             error = answer.json()["error"]
             assert (answer.status_code, error["type"]) == (404, "not_found_error"), (each.method, path)

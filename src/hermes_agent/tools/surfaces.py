@@ -43,6 +43,7 @@ BEHIND: Mapping[str, frozenset[Capability]] = {
     "skills": frozenset({Capability.SKILLS}),
     "memory": frozenset({Capability.MEMORY}),
     "cron": frozenset({Capability.SCHEDULE}),
+    "board": frozenset({Capability.SCHEDULE, Capability.FS_READ}),
     "sending": frozenset({Capability.FS_READ, Capability.MESSAGE}),
     "mcp": frozenset({Capability.MCP}),
     "delegation": frozenset({Capability.SPAWN}),
