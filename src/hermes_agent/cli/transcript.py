@@ -12,7 +12,7 @@ from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Entry, MessageTaken, Notice, Replied, RunEnded, ToolEnded, Undone
 from hermes_agent.core.messages import File, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
-from hermes_agent.core.shown import additions, words_of
+from hermes_agent.core.shown import DAMAGE, additions, words_of
 
 LONGEST_SHOWN = 2_000
 PAGE = """<!doctype html>
@@ -42,7 +42,8 @@ def said_in(entries: Iterable[Entry]) -> list[Said]:
     for entry in entries:
         match entry.event:
             case MessageTaken(message=message) if message.is_runtime:
-                pass
+                if DAMAGE.fullmatch(message.text):
+                    spoken.append((entry.number, Said(who="notice", at=entry.at, text=message.text)))
             case MessageTaken(message=message) | Replied(message=message):
                 spoken.append((entry.number, _said(message, entry.at)))
             case ToolEnded(message=message, tool=tool):

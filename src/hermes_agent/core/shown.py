@@ -12,6 +12,9 @@ SKILL = re.compile(r"\[Skill ([\w-]+), folder ")
 FILE_NAME = re.compile(r"([^\n]{1,300}):\n")
 MARKED = re.compile(rf"{re.escape(NOTE)}[^>]*>.*?</runtime>\s*", re.DOTALL)
 """A note of the runtime with its mark."""
+DAMAGED = "Entry {number} of the log ({kind}) is damaged and left out."
+"""What stands in a log in place of an entry that cannot be read."""
+DAMAGE = re.compile(r"Entry \d+ of the log \(\w+\) is damaged and left out\.")
 PEOPLE = (Origin.OWNER, Origin.MEMBER, Origin.GUEST)
 
 

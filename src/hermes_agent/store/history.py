@@ -21,6 +21,7 @@ from hermes_agent.core.events import (
 )
 from hermes_agent.core.messages import Origin, said
 from hermes_agent.core.records import revive
+from hermes_agent.core.shown import DAMAGED
 from hermes_agent.store.bodies import plain, written
 from hermes_agent.store.leases import Lease, advance, fence
 from hermes_agent.store.transaction import Row, Tables, Transaction
@@ -50,7 +51,6 @@ BRIEF = 32
 PAGE = 100  # So few that no collection of garbage comes of them.
 CHUNK = 2000
 EVERYTHING = 2**62
-DAMAGED = "Entry {number} of the log ({kind}) is damaged and left out."
 WORDS = frozenset({"message_taken", "replied", "context_added"})
 """Events that are a message of the conversation each: a note takes the place of one that is damaged."""
 EVENTS = frozenset(member.__dataclass_fields__["kind"].default for member in get_args(Durable))
