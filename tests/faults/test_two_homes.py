@@ -174,7 +174,8 @@ async def test_nothing_is_lost_and_nobody_is_named_who_did_not_do_it(
     assert {*by_hand, *kept} <= set(north.notes)
     assert set(north.notes) <= {*by_hand, *told.notes.values()}
     assert {entry for entry, author in north.writers.items() if author is Author.FOUND} == set(by_hand)
-    assert {author for author, _ in authors} == {"foreground"}
+    assert {author for author, _ in authors} <= {"foreground"}
+    assert authors or "skill-0" in waiting, "skills are made, or wait for the owner"
     if not refused:
         assert set(north.skills) <= set(told.made)
         for skill in told.made:
