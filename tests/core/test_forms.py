@@ -95,3 +95,21 @@ def test_words_become_values(kind: FieldType, said: str, value: object):
 def test_words_that_are_no_value_are_refused(kind: FieldType, said: str):
     with pytest.raises(WrongAnswer):
         value_of(Field(name="x", type=kind, choices=("s", "m")), said)
+
+
+def test_each_type_takes_its_json_value():
+    fields = (
+        Field(name="a", type="boolean"),
+        Field(name="b", type="number"),
+        Field(name="c", type="choices", choices=("x", "y")),
+        Field(name="d"),
+    )
+    form = Form("All", fields)
+    form.take('{"a": true, "b": 1.5, "c": ["x"], "d": "w"}')
+    assert json.loads(form.written) == {"a": True, "b": 1.5, "c": ["x"], "d": "w"}
+
+
+def test_what_only_looks_like_an_object_is_words():
+    form = Form("Who?", (NAME,))
+    form.take("{Ann")
+    assert json.loads(form.written) == {"name": "{Ann"}

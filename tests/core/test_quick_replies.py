@@ -4,7 +4,7 @@ import pytest
 
 from hermes_agent.core.events import Answered, Entry, MessageTaken, Notice, Outcome, RunEnded
 from hermes_agent.core.messages import Message, Origin, Role, Text
-from hermes_agent.core.quick_replies import FOLDER, LESSON, open_questions, replies_to, reply_in
+from hermes_agent.core.quick_replies import FOLDER, LESSON, open_questions, replies_to, reply_in, with_keys
 
 TAKEN = MessageTaken(message=Message(role=Role.USER, parts=(Text(text="Hi", origin=Origin.OWNER),)), inbox=1)
 NOTE = MessageTaken(message=Message(role=Role.USER, parts=(Text(text="A note", origin=Origin.RUNTIME),)))
@@ -67,3 +67,10 @@ def test_questions_stay_open_until_they_are_answered_or_the_person_says_somethin
 @pytest.mark.parametrize("text", ["Shall I go on?", "Which?\n\n1. red\n2. blue", "So:\n 1) red"])
 def test_where_the_reply_asks_itself_a_letter_or_number_is_for_the_agent(text: str):
     assert open_questions(log(TAKEN, ended(text), asked("p1"))) == (["learn:p1"], False)
+
+
+def test_a_terminal_shows_each_quick_reply_with_its_letter():
+    shown = with_keys(Notice(text="Keep it?", question=LESSON))
+    assert shown.startswith("Keep it? ")
+    assert shown.endswith("?")
+    assert all(f"{each.word} ({each.key})" in shown for each in replies_to(LESSON))

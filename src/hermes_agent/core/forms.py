@@ -116,7 +116,7 @@ def value_of(field: Field, said: str) -> str | int | float | bool | list[str]:
             return _chosen(field, said)
         case "choices":
             return [_chosen(field, each.strip()) for each in said.split(",") if each.strip()]
-        case "text":
+        case _:
             if not said:
                 raise WrongAnswer(f"{field.name} may not be empty.")
             return said
@@ -135,7 +135,7 @@ def checked(field: Field, value: object) -> object:
             fits = value in field.choices
         case "choices":
             fits = isinstance(value, list) and all(each in field.choices for each in value)
-        case "text":
+        case _:
             fits = isinstance(value, str)
     if not fits:
         raise WrongAnswer(f"{json.dumps(value)[:60]} is no {field.type} for {field.name}.")
