@@ -147,6 +147,8 @@ async def test_nothing_is_lost_and_nobody_is_named_who_did_not_do_it(
         for number in range(messages):
             session, text = told.next(number)
             await say(store, sessions[session], text, number)
+            if number == 0:  # one skill is made before a note is edited by hand, in whose sight skills wait
+                await answered(store, PATIENCE)
             if number % (messages // kills) == messages // kills - 1:
                 by_hand.append(edit(chance.choice(list(household.homes.values())), f"hand-{number}"))
                 await asyncio.sleep(chance.uniform(0.5, 2.5))
@@ -174,8 +176,7 @@ async def test_nothing_is_lost_and_nobody_is_named_who_did_not_do_it(
     assert {*by_hand, *kept} <= set(north.notes)
     assert set(north.notes) <= {*by_hand, *told.notes.values()}
     assert {entry for entry, author in north.writers.items() if author is Author.FOUND} == set(by_hand)
-    assert {author for author, _ in authors} <= {"foreground"}
-    assert authors or "skill-0" in waiting, "skills are made, or wait for the owner"
+    assert {author for author, _ in authors} == {"foreground"}
     if not refused:
         assert set(north.skills) <= set(told.made)
         for skill in told.made:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, assert_never
 
 from hermes_agent.core.dataclass import dataclass
 
@@ -116,10 +116,12 @@ def value_of(field: Field, said: str) -> str | int | float | bool | list[str]:
             return _chosen(field, said)
         case "choices":
             return [_chosen(field, each.strip()) for each in said.split(",") if each.strip()]
-        case _:
+        case "text":
             if not said:
                 raise WrongAnswer(f"{field.name} may not be empty.")
             return said
+        case _:
+            assert_never(field.type)
 
 
 def checked(field: Field, value: object) -> object:
@@ -135,8 +137,10 @@ def checked(field: Field, value: object) -> object:
             fits = value in field.choices
         case "choices":
             fits = isinstance(value, list) and all(each in field.choices for each in value)
-        case _:
+        case "text":
             fits = isinstance(value, str)
+        case _:
+            assert_never(field.type)
     if not fits:
         raise WrongAnswer(f"{json.dumps(value)[:60]} is no {field.type} for {field.name}.")
     return value
