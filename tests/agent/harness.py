@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hermes_agent.agent.agent import Agent, Closing, Hook
+from hermes_agent.agent.agent import Agent, Closing, Hook, Labels
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import Environment, SessionPrompt
 from hermes_agent.core.clock import Clock, SystemClock
@@ -104,6 +104,7 @@ class Harness:
     closing: tuple[Closing, ...] = ()
     attended: bool = True
     location: Callable[[str], Awaitable[Location]] | None = None
+    labels: Labels | None = None
     clock: Clock = field(default_factory=SystemClock)
     ids: RandomIds = field(default_factory=RandomIds)
     surroundings: Environment = field(default_factory=Environment)
@@ -140,6 +141,7 @@ class Harness:
             closing=self.closing,
             attended=self.attended,
             location=self.location,
+            labels=self.labels,
         )
 
     @asynccontextmanager

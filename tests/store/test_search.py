@@ -198,6 +198,7 @@ async def test_what_is_excluded_is_left_out_and_the_rest_of_its_session_is_not(s
     await tell(store, "s1", "a kettle for tea", "a red kettle")
 
     assert await found(store, "kettle -tea") == [("s1", 2)]
+    assert await found(store, '"kettle red" -tea') == [("s1", 2)]
 
 
 async def test_other_sessions_answer_where_every_message_of_the_best_is_excluded(store: Store):
