@@ -4,7 +4,6 @@ import asyncio
 import io
 import json
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -166,7 +165,7 @@ class TestOthers:
 
 def closed(tmp_path: Path) -> Decryption:
     client = Client(Service(title="x", http=needs(tmp_path).http, base="http://127.0.0.1:9", meaning=meaning))
-    return Decryption(client, tmp_path, Rooms(client), time.monotonic)
+    return Decryption(client, tmp_path, Rooms(client))
 
 
 async def test_without_a_device_or_before_the_beginning_nothing_is_written(tmp_path: Path):

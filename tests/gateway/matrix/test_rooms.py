@@ -149,7 +149,6 @@ async def test_without_encryption_nothing_is_read_and_nothing_goes_out_in_the_cl
     await shut.begin("@x:y", "D")
     await shut.synced({})
 
-    shut.verify({}, shut.begin)
     assert await shut.read("!1", {}) is None
     assert "matrix-e2ee" in shut.excuse
     with pytest.raises(NeverHere, match="encrypt"):

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import time
 
 import pytest
 import vodozemac
@@ -99,7 +98,7 @@ async def begun(platform: MatrixPlatform, given, folder) -> list[str]:
     headers = {"Authorization": "Bearer x"}
 
     client = Client(Service(title="x", http=given.http, headers=headers, base=platform.url, meaning=meaning))
-    crypto = Decryption(client, folder, Rooms(client), time.monotonic, notes.append)
+    crypto = Decryption(client, folder, Rooms(client), notes.append)
     try:
         await crypto.begin(OWN, DEVICE)
         await crypto.synced({})

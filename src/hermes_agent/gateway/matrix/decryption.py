@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import logging
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -18,9 +18,8 @@ from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow
 from hermes_agent.gateway.matrix.client import Client, Event, count, inside, table, tables, text
 from hermes_agent.gateway.matrix.devices import ENCRYPTED, SIGNED, WRONG, Device, Devices
-from hermes_agent.gateway.matrix.rooms import Crypto, Rooms, Say
+from hermes_agent.gateway.matrix.rooms import Crypto, Rooms
 from hermes_agent.gateway.matrix.signing import Vouching
-from hermes_agent.gateway.matrix.verifying import PREFIX, Party, VerificationReplies
 from hermes_agent.host.late import libraries
 
 log = logging.getLogger(__name__)
@@ -29,8 +28,6 @@ T = TypeVar("T")
 KEYLESS = "I cannot read what was written here: its key did not reach me. Write it again, please."
 KEY_SECONDS = 20.0
 """How long a message's key may come after it; it is asked for meanwhile."""
-VERIFIED = 100
-"""Messages from device to device about verifying this one that wait until its keys are put up, the newest."""
 SEEN = 1000
 """Messages to this device that are remembered, by their hashes, since what a sync told may be told again."""
 
@@ -39,9 +36,9 @@ class Decryption(Crypto):
     """`Crypto` implementation for one device. The crypto engine runs in one thread, one step at a time; requests to the
     homeserver block only writers in the same room.
 
-    Keys are stored in `folder`; a new folder knows none of them. The account cross-signs its device, and people may
-    verify it; the agent verifies nobody: whoever the homeserver lists as a room member gets the keys of the agent's
-    messages. `rooms` gives the members; `note` shows the fingerprint to compare. `now` is monotonic.
+    Keys are stored in `folder`; a new folder knows none of them. The account cross-signs its device. The agent
+    verifies nobody: whoever the homeserver lists as a room member gets the keys of the agent's
+    messages. `rooms` gives the members; `note` shows the fingerprint to compare.
     """
 
     excuse = KEYLESS
@@ -52,7 +49,6 @@ class Decryption(Crypto):
         client: Client,
         folder: Path,
         rooms: Rooms,
-        now: Callable[[], float],
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._client = client
@@ -63,8 +59,6 @@ class Decryption(Crypto):
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="olm")
         self._seen = BoundedCache[bytes, bool](SEEN)
         self._vouching = Vouching(client, folder, note)
-        self._answering = VerificationReplies(self._devices, rooms, now, self._own)
-        self._asked: deque[Event] = deque(maxlen=VERIFIED)
         self._closed = False
 
     async def begin(self, user: str, device: str) -> None:
@@ -79,12 +73,6 @@ class Decryption(Crypto):
         with suppress(NeverHere, MessageGone):
             await self._exchange()
         self._devices.refresh()
-        while self._asked:
-            self._answering.take(self._asked.popleft())
-
-    def verify(self, event: Event, say: Say) -> None:
-        if self._olm is not None:
-            self._answering.take(event, say)
 
     async def read(self, room: str, event: Event) -> Event | None:
         return await self._run(self._decrypt, room, event)
@@ -117,7 +105,6 @@ class Decryption(Crypto):
             raise NeverHere("The file cannot be decrypted.") from error
 
     async def close(self) -> None:
-        await self._answering.close()
         await self._devices.close()
         if not self._closed:
             self._closed = True  # What is still done for somebody who was cancelled comes first.
@@ -158,9 +145,6 @@ class Decryption(Crypto):
 
     def _hear(self, event: Event) -> None:
         """Process an untrusted to-device event."""
-        if text(event.get("type")).startswith(PREFIX):
-            self._asked.append(event)
-            return
         try:
             parsed = self._devices.nio.ToDeviceEvent.parse_event(event)
             if isinstance(parsed, self._devices.nio.ToDeviceEvent):
@@ -207,14 +191,6 @@ class Decryption(Crypto):
     @property
     def _fingerprint(self) -> str:
         return str(self._olm.account.identity_keys["ed25519"])
-
-    def _own(self) -> Party:
-        """This device with the keys it vouches for."""
-        user, device = self._who
-        own = {f"ed25519:{device}": self._fingerprint}
-        if (keys := self._vouching.keys) is not None:
-            own[f"ed25519:{keys.public('master')}"] = keys.public("master")
-        return Party(user=user, device=device, keys=own)
 
 
 TAKE = "_handle_forwarded_room_key_event"

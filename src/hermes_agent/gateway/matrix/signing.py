@@ -117,7 +117,6 @@ class Vouching:
         self._folder = folder
         self._note = note
         self._checked = self._done = False
-        self.keys: Keys | None = None
 
     async def check(self, user: str, device: str, fingerprint: str) -> None:
         """Compare this device's keys with the homeserver's, once. Raises `TokenRefused` if they differ."""
@@ -156,7 +155,6 @@ class Vouching:
         elif keys is None or not keys.is_of(found):
             log.warning("matrix: the account has signing keys of another program: verify this device from there")
             return is_signed(found, user, device)
-        self.keys = keys
         mine = inside(found, "device_keys", user, device)
         if inside(mine, "keys").get(f"ed25519:{device}") != fingerprint:
             return False
