@@ -18,8 +18,7 @@ import openai
 from bench.figures import Figure
 from bench.wires import converse_events, gemini_events, response_events
 from hermes_agent.core.clock import SystemClock
-from hermes_agent.core.messages import said
-from hermes_agent.core.model import ModelRequest, Prefix
+from hermes_agent.core.messages import ModelRequest, Prefix, said
 from hermes_agent.core.spending import Grant, grant
 from hermes_agent.host.http import Http
 from hermes_agent.providers.broker import Broker, CallOpened, CallSettled

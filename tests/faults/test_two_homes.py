@@ -18,8 +18,7 @@ import pytest
 from hermes_agent.app.household import open_store_of
 from hermes_agent.app.settings import StoreSettings
 from hermes_agent.app.skills import Skills
-from hermes_agent.core.clock import SystemClock
-from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.clock import RandomIds, SystemClock
 from hermes_agent.core.messages import Role, ToolCall
 from hermes_agent.host.paths import Home
 from hermes_agent.memory.entries import decoded, entries_of

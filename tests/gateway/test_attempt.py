@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Attachment, Content, Piece, Slot, SlotState
+from hermes_agent.core.chat import Attachment, Content, Conversation, Piece, Slot, SlotState
 from hermes_agent.gateway.attempt import Attempt
 from hermes_agent.gateway.channel import Abilities, NeverHere, NotNow, OutcomeUnknown, Part
 from hermes_agent.gateway.channel_runtime import REPEAT, ChannelRuntime, made

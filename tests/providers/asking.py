@@ -5,8 +5,21 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from hermes_agent.core.clock import Clock, SystemClock
-from hermes_agent.core.messages import Image, Message, Role, Text, ToolResult, said
-from hermes_agent.core.model import Delta, ModelRequest, Prefix, Remark, Reply, Retrying, ToolSchema
+from hermes_agent.core.messages import (
+    Delta,
+    Image,
+    Message,
+    ModelRequest,
+    Prefix,
+    Remark,
+    Reply,
+    Retrying,
+    Role,
+    Text,
+    ToolResult,
+    ToolSchema,
+    said,
+)
 from hermes_agent.core.spending import Grant, Limit, Scope, Standing, grant, nanos
 from hermes_agent.host.http import Http
 from hermes_agent.providers.broker import Broker, CallOpened, CallSettled, Ledger

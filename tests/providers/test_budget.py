@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hermes_agent.core.messages import said
-from hermes_agent.core.model import ModelRequest, Prefix, Usage
+from hermes_agent.core.messages import ModelRequest, Prefix, Usage, said
 from hermes_agent.core.spending import nanos
 from hermes_agent.providers.budget import KEPT_SIZES, Sizes, bid_of
 from hermes_agent.providers.route import DEFAULT_OUTPUT

@@ -14,8 +14,8 @@ from typing import Any, Protocol, TypeVar
 from hermes_agent.agent.agent import Agent, Labels, Proposed
 from hermes_agent.agent.context import RunContext
 from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.prompt import without_mark
 from hermes_agent.agent.session import Session
-from hermes_agent.agent.tail import without_mark
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import NOWHERE, Capability, Effect
 from hermes_agent.core.errors import (

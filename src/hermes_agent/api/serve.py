@@ -28,8 +28,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.inbound.guard import SAFE, check_names
 from hermes_agent.host.inbound.listener import Listening, Routes, listen
-from hermes_agent.host.inbound.message import Handler, Policy, Request, Response
-from hermes_agent.host.inbound.sse import written
+from hermes_agent.host.inbound.message import Handler, Policy, Request, Response, written
 from hermes_agent.host.paths import Home
 
 

@@ -13,7 +13,7 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.messages import ToolSchema
 from hermes_agent.core.tool import Quarantined
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.http import Http

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hermes_agent.core.messages import Image, Part, ToolResult
-from hermes_agent.core.model import ModelRequest
+from hermes_agent.core.messages import Image, ModelRequest, Part, ToolResult
 from hermes_agent.providers.budget import REPLY_SHARE, SMALL_WINDOW
 from hermes_agent.providers.catalog import ModelFacts, catalogue_date
 from hermes_agent.providers.route import Route

@@ -15,11 +15,11 @@ from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import give_up, run
 from hermes_agent.agent.session import Session, folded
 from hermes_agent.agent.stop import WITHDRAWN, StopSwitch
+from hermes_agent.core.clock import Ids
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import DatabaseTooNew, HermesError, LimitReached, StoreError, UnknownSession
 from hermes_agent.core.events import RunEnded
-from hermes_agent.core.ids import Ids
-from hermes_agent.host.files import sentence
+from hermes_agent.host.paths import sentence
 from hermes_agent.store.database import Store
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.sessions import Session as SessionRecord

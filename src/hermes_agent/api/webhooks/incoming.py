@@ -26,11 +26,10 @@ from hermes_agent.app.operations.chats import is_posted, post_once, retried
 from hermes_agent.app.operations.sessions import list_sessions
 from hermes_agent.app.settings import WebhookRoute, WebhookSettings
 from hermes_agent.app.system import System
+from hermes_agent.core.chat import Content, Conversation, Inbound, Letter, Principal
 from hermes_agent.core.errors import ConfigError, HermesError, UnknownSession
 from hermes_agent.core.events import RunEnded
-from hermes_agent.core.inbound import Conversation, Inbound, Principal
 from hermes_agent.core.messages import Text
-from hermes_agent.core.outbound import Content, Letter
 from hermes_agent.host.inbound.guard import Pace, Room, read
 from hermes_agent.host.inbound.listener import Routes
 from hermes_agent.host.inbound.message import Handler, Refused, Request, Response

@@ -22,7 +22,7 @@ from hermes_agent.cli.skills.shelf import SKILL
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.time_format import Since
 from hermes_agent.core.errors import HermesError
-from hermes_agent.host.files import read_small, write_private
+from hermes_agent.host.paths import read_small, write_private
 from hermes_agent.memory.settings import Target
 
 KINDS: dict[Kind, click.ParamType[Any]] = {

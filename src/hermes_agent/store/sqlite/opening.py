@@ -10,7 +10,7 @@ import apsw
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import DatabaseDamaged, DatabaseTooNew, DatabaseUnreachable
-from hermes_agent.host.lock_file import locked
+from hermes_agent.host.locks import locked
 from hermes_agent.store.migrations import Step, newest, steps_after
 from hermes_agent.store.sqlite.errors import refuse_network
 from hermes_agent.store.sqlite.sidecars import Sidecars, discard

@@ -14,7 +14,7 @@ from hermes_agent.core.messages import Origin, ToolCall
 from hermes_agent.core.plural import plural
 from hermes_agent.core.records import revive
 from hermes_agent.core.section import fenced
-from hermes_agent.store.bodies import plain, written
+from hermes_agent.store.transaction import plain, written
 from hermes_agent.store.work.children import Child
 
 LOST = "lost"
