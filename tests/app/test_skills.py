@@ -18,7 +18,7 @@ from hermes_agent.sandbox.jail import CannotJail, jail_of
 from hermes_agent.sandbox.walls import Walls
 from hermes_agent.skills.depot import State
 from hermes_agent.skills.invoke import hash_of
-from hermes_agent.skills.settings import SkillSettings
+from hermes_agent.skills.skill import SkillSettings
 from tests.app.place import place
 from tests.skills.shelf import put
 

@@ -25,7 +25,7 @@ from hermes_agent.memory.entries import decoded, entries_of
 from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.settings import MemorySettings, Target
 from hermes_agent.providers.demo.script import Call, Heard, Say
-from hermes_agent.skills.settings import SkillSettings
+from hermes_agent.skills.skill import SkillSettings
 from hermes_agent.store.database import open_store
 from hermes_agent.store.versions import Author, Kind
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread

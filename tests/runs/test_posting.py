@@ -18,8 +18,7 @@ from hermes_agent.core.tool import CallContext, Question
 from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
 from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.front import Hermes
-from hermes_agent.runs.one_run import Service
-from hermes_agent.runs.posting import NOT_ANSWERED, Posting, asking, reply_key, said_by
+from hermes_agent.runs.one_run import NOT_ANSWERED, Posting, Service, asking, reply_key, said_by
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.scripted import ScriptedModel
 from tests.agent.harness import OWNER, Harness, Piece

@@ -38,14 +38,15 @@ from hermes_agent.tools.permission.remembered import RememberedFile
 from hermes_agent.tools.permission.requests import (
     COMMAND,
     Allowed,
+    Ask,
     Decision,
     Denied,
     NeedsApproval,
     Request,
+    Smart,
     fingerprint,
     what,
 )
-from hermes_agent.tools.permission.smart import Ask, Smart
 from hermes_agent.tools.permission.unasked import Standpoint
 from hermes_agent.tools.settings import ApprovalSettings, CheckpointSettings, GuardrailSettings, TerminalSettings
 from hermes_agent.tools.starting import Outside

@@ -23,8 +23,7 @@ from hermes_agent.providers.broker import Broker, Ledger
 from hermes_agent.providers.dialects import dialect_of
 from hermes_agent.providers.mixture import Mixture
 from hermes_agent.providers.route import KeySource, Route, SignIns, choose, has_own_address, vendor_of
-from hermes_agent.providers.routing.chain import Chain, Leg, by_name, leg_of
-from hermes_agent.providers.routing.cooldowns import CoolDowns, Use
+from hermes_agent.providers.routing.chain import Chain, CoolDowns, Leg, Use, by_name, leg_of
 from hermes_agent.providers.settings import MixtureSettings, ModelSettings
 from hermes_agent.providers.tool_schemas import fitted
 from hermes_agent.providers.vendor import Vendor

@@ -36,7 +36,7 @@ Tape: TypeAlias = "Recorder | Player"
 MakeSource = Callable[[Needs], ToolSource]
 """Makes a source of what there is; the front door is there."""
 APPROVALS = "approvals.yaml"
-POSTING = "hermes_agent.runs.posting:Posting"
+POSTING = "hermes_agent.runs.one_run:Posting"
 
 
 def delivers_nothing(_: str) -> bool:

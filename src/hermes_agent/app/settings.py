@@ -17,7 +17,7 @@ from hermes_agent.host.schema import section, setting
 from hermes_agent.learning.settings import CuratorSettings, LearningSettings
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.providers.settings import CredentialSettings, MixtureSettings, ModelOverride, ModelSettings
-from hermes_agent.skills.settings import SkillSettings
+from hermes_agent.skills.skill import SkillSettings
 from hermes_agent.tools.mcp.settings import McpServerSettings
 from hermes_agent.tools.settings import (
     ApprovalSettings,

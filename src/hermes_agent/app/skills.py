@@ -17,8 +17,7 @@ from hermes_agent.host.paths import Home
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed
 from hermes_agent.skills.depot import StateFile, Usage
 from hermes_agent.skills.library import WHOLE_UP_TO, Candidates, Library, index_text
-from hermes_agent.skills.settings import SkillSettings
-from hermes_agent.skills.skill import Layer, Occasion, Places
+from hermes_agent.skills.skill import Layer, Occasion, Places, SkillSettings
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.skills_index import SkillsIndex

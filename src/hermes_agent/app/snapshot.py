@@ -220,7 +220,7 @@ class SettingsSnapshot:
 
 WALLED = frozenset({"shell", "code"})
 """Toolsets that only the owner has where no wall stands."""
-UNFENCED = "hermes_agent.memory.unfenced:Unfenced"
+UNFENCED = "hermes_agent.memory.recall:Unfenced"
 SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
 
 

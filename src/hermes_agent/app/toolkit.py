@@ -36,7 +36,7 @@ from hermes_agent.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
     from hermes_agent.app.manifest import BuiltIn
-    from hermes_agent.tools.permission.smart import Ask
+    from hermes_agent.tools.permission.requests import Ask
 
 SOURCES: Mapping[str, str] = {
     "built-in": "hermes_agent.app.manifest:BuiltIn",

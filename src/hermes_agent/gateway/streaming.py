@@ -35,7 +35,7 @@ from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow, OutcomeUnknown, Part
 from hermes_agent.gateway.channel_runtime import ChannelRuntime
 from hermes_agent.host.tasks import spawn
-from hermes_agent.runs.posting import SILENT, reply_key, said_by
+from hermes_agent.runs.one_run import SILENT, reply_key, said_by
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from hermes_agent.core.events import Outcome
 from hermes_agent.core.messages import Delta, Message, Model, ModelRequest, Origin, Prefix, Reply, Through
 from hermes_agent.core.spending import Grant, Limits, Rules
 from hermes_agent.providers.broker import CallOpened, CallSettled, Ledger
-from hermes_agent.providers.budget import Sizes
+from hermes_agent.providers.routing.endpoint import Sizes
 from hermes_agent.replay.cassette import CassetteFile, Digests, Redact, digest, read_cassette, whole_words
 from hermes_agent.replay.lines import (
     VERSION,

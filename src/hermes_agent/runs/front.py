@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from hermes_agent.agent.context import asks_approval
+from hermes_agent.agent.agent import asks_approval
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import TOO_LATE, loose_ends
 from hermes_agent.agent.session import Session, folded

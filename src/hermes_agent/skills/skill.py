@@ -1,4 +1,4 @@
-"""A skill: frontmatter, body, and its header in the index; the folders in which skills are."""
+"""A skill: frontmatter, body, and its header in the index; the folders in which skills are, and the settings."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import msgspec
 from hermes_agent.core.chat import PRIVATE, Conversation
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import Origin
+from hermes_agent.host.schema import setting
 from hermes_agent.skills.depot import HUB, STORE, used_folders
 
 FILE = "SKILL.md"
@@ -281,3 +282,21 @@ def _stamp(folder: str) -> str:
     except OSError:
         return ""
     return f"{found.st_mtime_ns}.{found.st_size}.{found.st_ino}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillSettings:
+    """Settings of skills (section `skills`)."""
+
+    external_dirs: tuple[str, ...] = setting((), "More folders of skills; Hermes only reads them.")
+    disabled: tuple[str, ...] = setting((), "Names of skills to hide.")
+    project: bool = setting(True, "Whether to use .hermes/skills and .agents/skills of the project.")
+    guard_agent_created: bool = setting(
+        False, "Whether to scan what the agent writes into skills, and refuse it on an alarm."
+    )
+    inline_shell_timeout: int = setting(
+        10, "Seconds that each command inside a trusted skill may take.", least=1, most=120
+    )
+    creation_nudge_interval: int = setting(
+        10, "Rounds of tools in a session after which it is reviewed for skills; 0: never.", least=0
+    )

@@ -13,7 +13,7 @@ from hermes_agent.core.clock import Ids
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.edits import replace
 from hermes_agent.core.errors import Protected, Refused, ToolError
-from hermes_agent.core.plural import plural
+from hermes_agent.core.shown import plural
 from hermes_agent.host.locks import held, in_thread
 from hermes_agent.host.paths import read_small
 from hermes_agent.scanner.finding import Severity

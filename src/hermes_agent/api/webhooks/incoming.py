@@ -30,9 +30,8 @@ from hermes_agent.core.chat import Content, Conversation, Inbound, Letter, Princ
 from hermes_agent.core.errors import ConfigError, HermesError, UnknownSession
 from hermes_agent.core.events import RunEnded
 from hermes_agent.core.messages import Text
-from hermes_agent.host.inbound.guard import Pace, Room, read
 from hermes_agent.host.inbound.listener import Routes
-from hermes_agent.host.inbound.message import Handler, Refused, Request, Response
+from hermes_agent.host.inbound.message import Handler, Pace, Refused, Request, Response, Room, read
 from hermes_agent.host.tasks import spawn
 
 log = logging.getLogger(__name__)

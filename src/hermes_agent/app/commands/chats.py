@@ -73,8 +73,8 @@ TOPIC = Command(
 )
 
 
-SET = "hermes_agent.host.config_edit:set_value"
-UNSET = "hermes_agent.host.config_edit:unset"
+SET = "hermes_agent.host.config:set_value"
+UNSET = "hermes_agent.host.config:unset"
 HOME_USAGE = "Send `/sethome` in the chat that shall be the home, or `/sethome off`."
 
 

@@ -16,8 +16,7 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.route import Route, load_vendor
-from hermes_agent.providers.routing.chain import credentials_of, single
-from hermes_agent.providers.routing.cooldowns import BriefCoolDowns, Use
+from hermes_agent.providers.routing.chain import BriefCoolDowns, Use, credentials_of, single
 from hermes_agent.providers.settings import CredentialSettings
 from hermes_agent.providers.vendors import VENDORS
 from hermes_agent.replay.seam import Book, StoredLedger

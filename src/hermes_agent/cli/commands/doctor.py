@@ -28,7 +28,7 @@ from hermes_agent.core.chat import Slot
 from hermes_agent.core.clock import RandomIds
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, HomeError, NoModel, ProviderError
-from hermes_agent.core.plural import plural
+from hermes_agent.core.shown import plural
 from hermes_agent.host.config import MEND
 from hermes_agent.host.paths import environment
 from hermes_agent.providers.abilities import limits_of

@@ -18,8 +18,7 @@ from hermes_agent.host.late import late
 from hermes_agent.host.locks import held
 from hermes_agent.host.paths import Home, read_small, write_private
 from hermes_agent.providers.route import Grant, KeySource
-from hermes_agent.providers.signin.facts import SignIn
-from hermes_agent.providers.signin.ways import Issuer, Tokens
+from hermes_agent.providers.signin.ways import Issuer, SignIn, Tokens
 from hermes_agent.providers.vendor import Vendor
 
 VERSION = 1

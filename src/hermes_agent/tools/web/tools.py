@@ -16,7 +16,7 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.late import Needs
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.scanner.scan import judged
-from hermes_agent.tools.files.content import storable
+from hermes_agent.tools.files.reading import storable
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import WebSettings
 from hermes_agent.tools.web import pages, searching

@@ -12,7 +12,7 @@ from hermes_agent.core.chat import Content, Conversation, Letter
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Outcome, RunEnded
-from hermes_agent.runs.posting import SILENT
+from hermes_agent.runs.one_run import SILENT
 from hermes_agent.store.claims import Lease
 from hermes_agent.store.database import Store
 from hermes_agent.store.transaction import Transaction

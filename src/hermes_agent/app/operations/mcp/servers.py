@@ -15,7 +15,7 @@ from hermes_agent.app.toolkit import needs_without_store
 from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.plural import plural
+from hermes_agent.core.shown import plural
 from hermes_agent.store.database import Store
 from hermes_agent.tools.mcp.listing import effect_of, is_offered, tool_name
 from hermes_agent.tools.mcp.servers import Known
