@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from hermes_agent.agent.act import side_by_side
-from hermes_agent.core.effects import Effect
-from hermes_agent.core.tool import CallFacts
+from hermes_agent.core.tool import CallFacts, Effect
 
 
 @dataclass

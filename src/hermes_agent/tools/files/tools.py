@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta
 
-from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import BadArguments, ToolError
 from hermes_agent.core.messages import Origin
-from hermes_agent.core.tool import Answer, CallContext, tool
+from hermes_agent.core.tool import Answer, CallContext, Capability, Effect, tool
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import Home
 from hermes_agent.tools.files import searching

@@ -18,9 +18,8 @@ from typing import Any, Literal
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.tool import CallFacts, Question
+from hermes_agent.core.tool import CallFacts, Capability, Question
 from hermes_agent.host.late import late
 from hermes_agent.tools.danger.judging import judge, judge_input, judged, written
 from hermes_agent.tools.danger.shell import SHELLS, WRAPPERS, Simple, Unreadable, is_known, read
