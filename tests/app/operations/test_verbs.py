@@ -4,8 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from hermes_agent.app.operations.access import Access
-from hermes_agent.app.operations.verbs import Argument, Kind, Noun, Verb, say_verb
+from hermes_agent.app.operations.access import Access, Argument, Kind, Noun, Verb, say_verb
 from hermes_agent.core.chat import Principal
 from hermes_agent.core.errors import HermesError
 

@@ -6,8 +6,8 @@ import hashlib
 from dataclasses import replace
 
 from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.app.operations.access import say_verb
 from hermes_agent.app.operations.approvals import ALLOWED
-from hermes_agent.app.operations.verbs import say_verb
 from hermes_agent.core.answers import answer_in, open_in, reason_in
 from hermes_agent.core.chat import Conversation, Standing
 from hermes_agent.core.errors import HermesError

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.access import Access, Noun, place, verb
 from hermes_agent.app.operations.background import delegation_in
 from hermes_agent.app.operations.sessions import get_session
-from hermes_agent.app.operations.verbs import Noun, place, verb
 from hermes_agent.core.chat import Standing
 from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.operations.verbs import Noun, option, place, verb
+from hermes_agent.app.operations.access import Noun, option, place, verb
 from hermes_agent.app.work import GOALS, whose
 from hermes_agent.core.chat import Conversation, Standing
 from hermes_agent.core.dataclass import dataclass

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.operations.verbs import Kind, Noun, option, place, verb
+from hermes_agent.app.operations.access import Kind, Noun, option, place, verb
 from hermes_agent.core.clock import RandomIds, moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError

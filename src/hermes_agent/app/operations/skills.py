@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes_agent.app.operations.verbs import Kind, Noun, option, place, verb
+from hermes_agent.app.operations.access import Kind, Noun, option, place, verb
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.chat import Conversation, Standing
 from hermes_agent.core.dataclass import dataclass
