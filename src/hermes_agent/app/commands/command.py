@@ -90,6 +90,15 @@ class Command:
     at_once: bool = False
 
 
+def command(
+    name: str, summary: str, *, arguments: str = "", while_running: bool = False, at_once: bool = False
+) -> Callable[[Callable[[Desk, str], Awaitable[Done]]], Command]:
+    """Decorator: the function as a slash command (see `Command`)."""
+    return lambda act: Command(
+        name=name, summary=summary, act=act, arguments=arguments, while_running=while_running, at_once=at_once
+    )
+
+
 def find_command(line: str) -> tuple[Command, str] | None:
     """Parse a line into its command and the rest; None if it is no command. Raises `HermesError` for an unknown one.
 
