@@ -17,10 +17,11 @@ from hermes_agent.app.replay import Played, played
 from hermes_agent.app.system import System
 from hermes_agent.core.chat import Busy, Conversation, Inbound
 from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.events import ToolStarted
 from hermes_agent.core.messages import Text, TextDelta
-from hermes_agent.core.tool import Effect, Tool
+from hermes_agent.core.tool import Tool
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Piece, Say, Think
 from hermes_agent.replay.cassette import read_cassette

@@ -20,9 +20,10 @@ from bench.figures import Figure
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.system import System
 from hermes_agent.core.chat import Conversation, Inbound
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import Seen, ToolEnded, ToolStarted
 from hermes_agent.core.messages import Text
-from hermes_agent.core.tool import Effect, Tool
+from hermes_agent.core.tool import Tool
 from hermes_agent.host.paths import Home
 from hermes_agent.tools.schema import from_function
 from tests.host.test_lock_file import other_holder

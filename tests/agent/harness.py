@@ -14,6 +14,7 @@ from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import Environment, SessionPrompt
 from hermes_agent.core.chat import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.clock import Clock, RandomIds, SystemClock
+from hermes_agent.core.effects import Capability, Effect, Location
 from hermes_agent.core.errors import BadArguments, UnknownTool
 from hermes_agent.core.events import Entry, MessageTaken, Replied, RunEnded, RunStarted, Seen, ToolStarted
 from hermes_agent.core.messages import (
@@ -33,7 +34,7 @@ from hermes_agent.core.messages import (
     said,
 )
 from hermes_agent.core.spending import Budget, Limits
-from hermes_agent.core.tool import Answer, CallContext, CallFacts, Capability, Effect, Location
+from hermes_agent.core.tool import Answer, CallContext, CallFacts
 from hermes_agent.providers.demo.script import Call
 from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.front import Hermes

@@ -7,11 +7,12 @@ import pytest
 
 from hermes_agent.agent.act import INTERRUPTED
 from hermes_agent.agent.agent import Proposed
+from hermes_agent.core.effects import Effect, Location
 from hermes_agent.core.errors import LostLease, Refused, ToolError
 from hermes_agent.core.events import Asked, Notice, Outcome, ToolEnded, ToolStarted, Undone
 from hermes_agent.core.forms import Field
 from hermes_agent.core.messages import Origin, Text
-from hermes_agent.core.tool import Answer, Effect, Location, Question
+from hermes_agent.core.tool import Answer, Question
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.faults import BrokenToolJson
 from hermes_agent.testing.scripted import ScriptedModel

@@ -7,9 +7,9 @@ import pytest
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session
 from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import DiskFull, LogBehind, StoreError
 from hermes_agent.core.events import Notice, ToolProgress
-from hermes_agent.core.tool import Effect
 from hermes_agent.host.tasks import spawn
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.scripted import ScriptedModel

@@ -7,10 +7,11 @@ import time
 import pytest
 
 from hermes_agent.core.chat import Busy
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import LimitReached
 from hermes_agent.core.events import Asked, MessageTaken, Outcome, Replied, ToolEnded, ToolStarted
 from hermes_agent.core.spending import Limits
-from hermes_agent.core.tool import Effect, Question
+from hermes_agent.core.tool import Question
 from hermes_agent.providers.demo.script import Answer, Call, Say
 from hermes_agent.testing.faults import Hang, Status
 from hermes_agent.testing.scripted import ScriptedModel, tries

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from hermes_agent.agent.act import side_by_side
-from hermes_agent.core.tool import CallFacts, Effect
+from hermes_agent.core.effects import Effect
+from hermes_agent.core.tool import CallFacts
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """The view that is folded from the log."""
 
 from hermes_agent.agent.session import Session, fold
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import (
     Answered,
     Asked,
@@ -17,7 +18,6 @@ from hermes_agent.core.events import (
     Undone,
 )
 from hermes_agent.core.messages import Message, Role, StopReason, Text, ToolCall, ToolResult, Usage, said
-from hermes_agent.core.tool import Effect
 
 
 def replied(text: str, *calls: str, turn: int = 1) -> Replied:

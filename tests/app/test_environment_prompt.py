@@ -18,8 +18,9 @@ from hermes_agent.app.environment_prompt import (
     read_text,
 )
 from hermes_agent.app.guards import SubfolderContextHook, subfolder_context_hook
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.messages import Origin, Text, ToolCall
-from hermes_agent.core.tool import Answer, CallFacts, Effect
+from hermes_agent.core.tool import Answer, CallFacts
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import Home
 from hermes_agent.tools.files.guard import Guard, ReadLog

@@ -12,10 +12,11 @@ from hermes_agent.agent.agent import Proposed
 from hermes_agent.app.guards import CheckpointHook
 from hermes_agent.app.opening import Options
 from hermes_agent.core.chat import Conversation, Principal, Standing
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Asked, ToolEnded, ToolStarted
 from hermes_agent.core.messages import ToolCall
-from hermes_agent.core.tool import Capability, Effect, tool
+from hermes_agent.core.tool import tool
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.testing.faults import Status

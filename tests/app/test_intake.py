@@ -12,9 +12,10 @@ from hermes_agent.app.intake import LEAST, Intake, Part, limit, named, spool, wi
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.sessions import branch_session, delete_session
 from hermes_agent.app.process import Options
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import HermesError, HomeError, InputTooLarge, StoreError
 from hermes_agent.core.messages import File, Image, Origin, Text
-from hermes_agent.core.tool import Effect, tool
+from hermes_agent.core.tool import tool
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.tools.schema import collect
 from tests.app.place import Place, place

@@ -9,9 +9,10 @@ from hermes_agent.app.manifest import BuiltIn
 from hermes_agent.app.process import Options
 from hermes_agent.app.tool_sources import ToolSource
 from hermes_agent.core.chat import Busy, Conversation, Inbound, Principal, Standing
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.events import RunEnded
 from hermes_agent.core.messages import Origin, Text
-from hermes_agent.core.tool import CallContext, Capability, Effect, Tool, tool
+from hermes_agent.core.tool import CallContext, Tool, tool
 from hermes_agent.host.late import Needs
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.runs.front import Hermes

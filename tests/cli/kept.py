@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import Durable, Entry, MessageTaken, Replied, ToolEnded, ToolStarted
 from hermes_agent.core.messages import (
     Message,
@@ -20,7 +21,6 @@ from hermes_agent.core.messages import (
 )
 from hermes_agent.core.section import Section, freeze
 from hermes_agent.core.spending import day_of
-from hermes_agent.core.tool import Effect
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.sessions import Session
 from hermes_agent.store.usage import UsageRow

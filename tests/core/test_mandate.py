@@ -1,7 +1,7 @@
 """A mandate's limits and end, as a run understands them."""
 
+from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.core.spending import Limit, Scope
-from hermes_agent.core.tool import Mandate, Work
 from hermes_agent.testing.clock import FakeClock
 
 

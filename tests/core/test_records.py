@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_agent.core.chat import Busy, Conversation, Inbound, Principal, Standing
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import Compacted, Durable, Entry, MessageTaken, Replied, RunEnded, ToolEnded, ToolStarted
 from hermes_agent.core.messages import (
     File,
@@ -24,7 +25,6 @@ from hermes_agent.core.messages import (
     Usage,
 )
 from hermes_agent.core.records import revive
-from hermes_agent.core.tool import Effect
 
 texts = st.builds(Text, text=st.text(), origin=st.sampled_from(Origin))
 images = st.builds(Image, data=st.text(), url=st.text())

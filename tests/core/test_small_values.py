@@ -5,6 +5,7 @@ import re
 import pytest
 
 from hermes_agent.core.clock import RandomIds, SystemClock
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError, ProviderError, RateLimited, ToolError
 from hermes_agent.core.events import Notice, ToolProgress, ToolStarted, is_live
 from hermes_agent.core.messages import (
@@ -21,7 +22,7 @@ from hermes_agent.core.messages import (
     said,
 )
 from hermes_agent.core.section import Section, estimate_tokens, freeze, join_sections, tools_text
-from hermes_agent.core.tool import MARK, Capability, Effect, tool
+from hermes_agent.core.tool import MARK, tool
 from hermes_agent.testing.scripted import ScriptedModel
 
 

@@ -1,7 +1,7 @@
 """docs/permissions.md tells each reason for which a command is refused or asked about, and each path that is closed."""
 
 from hermes_agent.app.settings import Settings
-from hermes_agent.core.tool import Capability
+from hermes_agent.core.effects import Capability
 from hermes_agent.sandbox import walls
 from hermes_agent.tools.danger.judging import BARE, BLOCKS, DESTROYS, FORK_BOMB, HELD, LEAVES, PARTS
 from hermes_agent.tools.files import guard

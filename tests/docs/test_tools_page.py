@@ -11,8 +11,9 @@ from hermes_agent.app.manifest import TOOLSETS
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.toolkit import Toolkit, needs_without_store
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import UnknownTool
-from hermes_agent.core.tool import Capability, Effect, Tool
+from hermes_agent.core.tool import Tool
 from hermes_agent.host.paths import Home
 from hermes_agent.tools.schema import BoundTool
 from tests.docs.pages import code, out_of_step, page, sections, table

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.opening import Options
-from hermes_agent.core.tool import Capability, Effect, tool
+from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.tool import tool
 from hermes_agent.host.inbound.listener import serve
 from hermes_agent.host.inbound.message import Request, Response
 from hermes_agent.providers.demo.script import Call, Say

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hermes_agent.core.chat import Content, Conversation, Letter, SlotState
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import DatabaseUnreachable, DiskFull
 from hermes_agent.core.events import (
     Answered,
@@ -18,7 +19,6 @@ from hermes_agent.core.events import (
     ToolStarted,
 )
 from hermes_agent.core.messages import TextDelta, said
-from hermes_agent.core.tool import Effect
 from hermes_agent.gateway.channel import Abilities
 from hermes_agent.gateway.streaming import KNOWN, Known, Streaming
 from hermes_agent.testing.channel import FakePlatform

@@ -11,11 +11,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.host.config import (
+from hermes_agent.host.config import load
+from hermes_agent.host.config_edit import (
     explain,
     keys,
     known,
-    load,
     plain_of,
     replace_text,
     set_value,

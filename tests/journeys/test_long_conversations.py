@@ -6,10 +6,10 @@ from contextlib import aclosing
 
 import pytest
 
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import ServerFailed
 from hermes_agent.core.events import Compacted, Outcome, Pinned, RunEnded, Seen
 from hermes_agent.core.messages import Role, ToolResult
-from hermes_agent.core.tool import Capability, Effect
 from hermes_agent.memory.tools import ConversationTools
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from tests.agent.compaction.harness import Small, Window, small

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.opening import Options
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.events import Outcome, ToolStarted
 from hermes_agent.core.messages import ToolResult
-from hermes_agent.core.tool import Capability, Effect, tool
+from hermes_agent.core.tool import tool
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.store.learning.jobs import JobKind, JobState
 from hermes_agent.testing.faults import Hang

@@ -5,6 +5,7 @@ import logging
 import re
 
 from hermes_agent import Agent, Tool
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import (
     Answered,
     Asked,
@@ -17,7 +18,6 @@ from hermes_agent.core.events import (
     ToolStarted,
 )
 from hermes_agent.core.messages import Message, Role, Text, ToolResult
-from hermes_agent.core.tool import Effect
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.runs.activity_log import ActivityLog
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread

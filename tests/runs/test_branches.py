@@ -1,9 +1,9 @@
 """A branch of a session: what of its log and its runs the copy has."""
 
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import (
     Branched,
 )
-from hermes_agent.core.tool import Effect
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.scripted import ScriptedModel
 from tests.agent.harness import Harness, interrupted, tool

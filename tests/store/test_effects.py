@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from hermes_agent.core.effects import EffectState
 from hermes_agent.core.errors import LostLease
-from hermes_agent.core.tool import EffectState
 from hermes_agent.store.database import Store
 from tests.store.made import claimed, intent
 

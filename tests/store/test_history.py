@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import LogBehind, LostLease, StoreError
 from hermes_agent.core.events import (
     Answered,
@@ -23,7 +24,6 @@ from hermes_agent.core.events import (
 )
 from hermes_agent.core.messages import Message, Role, StopReason, Text, Thinking, ToolCall, ToolResult, Usage, said
 from hermes_agent.core.records import revive
-from hermes_agent.core.tool import Effect
 from hermes_agent.store.database import Store
 from hermes_agent.store.transaction import plain, written
 from tests.databases import OpenAnother

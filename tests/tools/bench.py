@@ -7,9 +7,10 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from hermes_agent.core.effects import Location
 from hermes_agent.core.errors import Refused
 from hermes_agent.core.messages import Origin, Trust
-from hermes_agent.core.tool import Answer, Location, Question, Tool
+from hermes_agent.core.tool import Answer, Question, Tool
 from hermes_agent.tools.schema import said
 
 

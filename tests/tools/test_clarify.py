@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import BadArguments, Refused
 from hermes_agent.core.messages import Origin
-from hermes_agent.core.tool import Effect
 from hermes_agent.tools.clarify import ClarifyTools
 from hermes_agent.tools.schema import collect
 from tests.tools.bench import Bench, words

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import Refused
-from hermes_agent.core.tool import Effect, tool
+from hermes_agent.core.tool import tool
 from hermes_agent.tools.handles import OpenHandles, in_files
 from hermes_agent.tools.schema import collect
 from hermes_agent.tools.settings import SecretUse

@@ -8,9 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.messages import Origin, ToolSchema
 from hermes_agent.core.section import estimate_tokens
-from hermes_agent.core.tool import Answer, CallContext, CallFacts, Capability, Effect
+from hermes_agent.core.tool import Answer, CallContext, CallFacts
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.toolbox import FOUND_AT_ONCE, Toolbox
 from tests.tools.bench import Context, words

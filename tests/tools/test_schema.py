@@ -12,8 +12,9 @@ from typing import Annotated, Any, Literal
 import pytest
 from msgspec import Meta
 
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import BadArguments
-from hermes_agent.core.tool import CallContext, Capability, Effect, Tool, tool
+from hermes_agent.core.tool import CallContext, Tool, tool
 from hermes_agent.tools.schema import Unusable, collect, from_function
 from tests.tools.bench import Context, words
 

@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import BadArguments, UnknownTool
-from hermes_agent.core.tool import Capability, Effect, tool
+from hermes_agent.core.tool import tool
 from hermes_agent.tools.schema import collect, from_function
 from hermes_agent.tools.toolbox import PassingTools, Toolbox, ranked
 from tests.tools.bench import Context, words

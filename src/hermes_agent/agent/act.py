@@ -16,6 +16,7 @@ from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import without_mark
 from hermes_agent.agent.session import Session
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import NOWHERE, Capability, Effect
 from hermes_agent.core.errors import (
     BadArguments,
     GoingInCircles,
@@ -41,7 +42,7 @@ from hermes_agent.core.messages import (
     Trust,
     trust_of,
 )
-from hermes_agent.core.tool import NOWHERE, Answer, CallFacts, Capability, Effect, Tool, unexpected
+from hermes_agent.core.tool import Answer, CallFacts, Tool, unexpected
 from hermes_agent.store.effects import Intent
 
 

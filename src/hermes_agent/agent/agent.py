@@ -17,12 +17,13 @@ from hermes_agent.agent.prompt import Tail
 from hermes_agent.agent.session import Session
 from hermes_agent.core.clock import Clock, Ids
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import NOWHERE, Location
 from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.core.events import Asked, Delegated, RunEnded, ToolProgress
 from hermes_agent.core.forms import Form
 from hermes_agent.core.messages import Model, Origin, Prefix, Text, ToolCall, Trust, trust_of
 from hermes_agent.core.spending import Budget
-from hermes_agent.core.tool import NOWHERE, Answer, CallContext, CallFacts, Location, Question, Tool
+from hermes_agent.core.tool import Answer, CallContext, CallFacts, Question, Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

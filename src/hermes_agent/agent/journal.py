@@ -14,6 +14,7 @@ from hermes_agent.agent.mailbox import Change, Mailbox
 from hermes_agent.agent.session import Session
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import NOWHERE, Location
 from hermes_agent.core.errors import DatabaseUnreachable, LogBehind, StoreError
 from hermes_agent.core.events import (
     Asked,
@@ -29,7 +30,6 @@ from hermes_agent.core.events import (
 )
 from hermes_agent.core.messages import Prefix
 from hermes_agent.core.section import Section
-from hermes_agent.core.tool import NOWHERE, Location
 from hermes_agent.store.database import Store
 from hermes_agent.store.effects import Intent
 from hermes_agent.store.leases import Lease

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterable, Iterable, Sequence
 from dataclasses import field, replace
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import (
     Answered,
     Asked,
@@ -39,7 +40,6 @@ from hermes_agent.core.messages import (
     trust_of,
 )
 from hermes_agent.core.section import tokens_of
-from hermes_agent.core.tool import Effect
 
 LARGEST_SCALE = 4.0
 MANY = 50

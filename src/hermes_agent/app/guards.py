@@ -20,9 +20,10 @@ from hermes_agent.app.process import APPROVALS, Options
 from hermes_agent.core.chat import own_name
 from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import GoingInCircles, HermesError, Refused, Unapproved
 from hermes_agent.core.messages import Origin, Text
-from hermes_agent.core.tool import Answer, Capability, Effect
+from hermes_agent.core.tool import Answer
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import Home, environment
 from hermes_agent.host.secrets import Secrets

@@ -25,8 +25,9 @@ from hermes_agent.core.chat import Conversation, Inbound
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError, HermesError, Refused
 from hermes_agent.core.events import Outcome, RunEnded
+from hermes_agent.core.mandate import Work
 from hermes_agent.core.messages import Origin, Quoted, Text
-from hermes_agent.core.tool import Answer, Work
+from hermes_agent.core.tool import Answer
 from hermes_agent.host.paths import read_small, write_private
 from hermes_agent.host.process import open_piped
 from hermes_agent.host.tasks import spawn

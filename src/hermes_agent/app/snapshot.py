@@ -40,10 +40,10 @@ from hermes_agent.app.work import (
 from hermes_agent.core.chat import Standings, own_name
 from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.errors import HermesError, NoModel
+from hermes_agent.core.mandate import Mandate
 from hermes_agent.core.messages import Model, Origin, ToolSchema
 from hermes_agent.core.section import Section
 from hermes_agent.core.spending import Budget
-from hermes_agent.core.tool import Mandate
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late

@@ -17,7 +17,8 @@ from hermes_agent.app.skills import Reserved, Skills
 from hermes_agent.app.tool_sources import Toolsets, ToolSource
 from hermes_agent.core.chat import Standing, Standings
 from hermes_agent.core.clock import Clock, SystemClock
-from hermes_agent.core.tool import Answer, Capability, Effect, Quarantined, Tool
+from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.tool import Answer, Quarantined, Tool
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import Needs, late
 from hermes_agent.host.paths import Home, environment, own_source

@@ -20,7 +20,7 @@ from hermes_agent.core.activity import Activity, activity
 from hermes_agent.core.errors import HermesError, Refused
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import environment, find_home, sentence
-from hermes_agent.tools.files.reading import SNIFFED, binary_kind, image_type, plain_text
+from hermes_agent.tools.files.content import SNIFFED, binary_kind, image_type, plain_text
 
 if TYPE_CHECKING:
     from hermes_agent.app.intake import Spooled

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.forms import Field
 from hermes_agent.core.messages import (
     CallDelta,
@@ -19,7 +20,6 @@ from hermes_agent.core.messages import (
     ThinkingDelta,
     Usage,
 )
-from hermes_agent.core.tool import Capability, Effect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,121 +6,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from contextlib import AbstractAsyncContextManager
-from enum import StrEnum
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
-from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Capability, Effect, Location
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.forms import Field
 from hermes_agent.core.messages import File, Image, Origin, Quoted, Text, ToolSchema, Trust
-from hermes_agent.core.spending import Limit, Scope
-
-
-class Effect(StrEnum):
-    """Effect class of a tool call, which decides what happens to an interrupted one.
-
-    - `reads`: changes nothing; is retried, and runs in parallel with other reads;
-    - `keyed`: carries an idempotency key; is retried with the same key;
-    - `exec`: runs detached under an id; is re-attached, never started twice. Where its record is missing, only the
-      `Location` of its intent can tell that it never started;
-    - `writes`: the intent is committed first; an interrupted call is reported as "outcome unknown" and never retried;
-    - `asks`: waits for a person; the question is asked again.
-    """
-
-    READS = "reads"
-    KEYED = "keyed"
-    EXEC = "exec"
-    WRITES = "writes"
-    ASKS = "asks"
-
-
-class Capability(StrEnum):
-    """A permission that a tool needs (network, files, commands ...). Principals, surfaces and child agents get a set
-    of them."""
-
-    FS_READ = "fs.read"
-    FS_WRITE = "fs.write"
-    EXEC = "exec"
-    NET = "net"
-    MESSAGE = "message"
-    SCHEDULE = "schedule"
-    MEMORY = "memory"
-    SKILLS = "skills"
-    SPAWN = "spawn"
-    MCP = "mcp"
-
-
-class EffectState(StrEnum):
-    """State of an effect record: the intent is committed, or it has a result."""
-
-    INTENT = "intent"
-    DONE = "done"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Location:
-    """Where the record of an `exec` effect is stored: a machine name for people, the kind of place with its record
-    store, and the boot id. A missing record means "not started" only at the same location: another machine or home has
-    no record of it, a reboot may have removed some, and a store that was cleaned gets a new name."""
-
-    machine: str = ""
-    place: str = ""
-    boot: str = ""
-
-
-NOWHERE = Location()
-
-
-class Work(StrEnum):
-    """The kinds of work without a person. Each is also the platform (surface) of its sessions."""
-
-    CHILD = "child"
-    CARD = "card"
-    CRON = "cron"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mandate:
-    """What the runs of a session may do beside what their principal may. It narrows, and never widens.
-
-    - `parent` is the session that gave the work (empty: none), `depth` how many sessions are above it;
-    - `toolsets` are those that it has (None: all of its surface; never empty), `denied` capabilities that its calls
-      lack;
-    - `turns` are the model calls of one run (None: `agent.max_turns`);
-    - `until` is the end of all its work, in seconds since 1970: it holds on any machine (None: no end);
-    - `money` (nanodollars) and `tokens` limit each of its runs, `job_money` and `job_tokens` all sessions of its job;
-    - `effort` replaces `model.reasoning_effort` (empty: it does not);
-    - `learns`: whether its runs are reviewed; `remembers`: whether its prompt has notes;
-    - `role` is a section of its prompt: who it works for and how.
-    """
-
-    kind: Work
-    parent: str = ""
-    depth: int = 0
-    toolsets: tuple[str, ...] | None = None
-    denied: tuple[Capability, ...] = ()
-    turns: int | None = None
-    until: float | None = None
-    money: int | None = None
-    tokens: int | None = None
-    job_money: int | None = None
-    job_tokens: int | None = None
-    effort: str = ""
-    learns: bool = False
-    remembers: bool = False
-    role: str = ""
-
-    @property
-    def limits(self) -> tuple[Limit, ...]:
-        """Its limits of money and tokens."""
-        own = Limit(scope=Scope.RUN, money=self.money, tokens=self.tokens)
-        job = Limit(scope=Scope.JOB, money=self.job_money, tokens=self.job_tokens)
-        return tuple(each for each in (own, job) if (each.money, each.tokens) != (None, None))
-
-    def deadline(self, clock: Clock) -> float | None:
-        """`until` as a moment of `clock.monotonic`."""
-        return None if self.until is None else clock.monotonic() + self.until - clock.now()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,10 @@ from typing import Any, Protocol
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import NOWHERE, Location
 from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.core.messages import ToolCall, Trust
-from hermes_agent.core.tool import NOWHERE, Answer, Location, Question, Tool
+from hermes_agent.core.tool import Answer, Question, Tool
 from hermes_agent.learning.constraints import without_marks
 from hermes_agent.learning.sources import Named, Sources, named_in, stretches, texts_of
 from hermes_agent.memory.settings import Target

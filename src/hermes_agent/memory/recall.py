@@ -11,9 +11,10 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import Delta, Model, ModelRequest, Origin, Reply, Text, TextDelta, Through
-from hermes_agent.core.tool import Answer, CallContext, Capability, Effect, tool
+from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.tasks import spawn
 from hermes_agent.memory.backend import Backend, BackendFor, Exchange, SourceFor
 from hermes_agent.memory.entries import check

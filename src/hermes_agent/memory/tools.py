@@ -10,9 +10,10 @@ import msgspec
 
 from hermes_agent.core.chat import Standings
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import BadArguments, HermesError, StoreError, ToolError
 from hermes_agent.core.messages import Origin, Quoted, Text
-from hermes_agent.core.tool import Answer, CallContext, Capability, Effect, tool
+from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.late import Needs, late
 from hermes_agent.memory.entries import Action, Operation, decoded, size_of
 from hermes_agent.memory.notes import Notes, Saved

@@ -13,12 +13,13 @@ from hermes_agent.agent.settings import CompactionSettings
 from hermes_agent.core import errors
 from hermes_agent.core.chat import Inbound
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import CassetteError, HermesError, LimitReached, ToolError
 from hermes_agent.core.events import Entry, Outcome
 from hermes_agent.core.messages import Delta, Message, Origin, Prefix, Quoted, Reply, ToolSchema
 from hermes_agent.core.records import revive
 from hermes_agent.core.spending import Limits, Rules
-from hermes_agent.core.tool import Answer, Effect, Question, unexpected
+from hermes_agent.core.tool import Answer, Question, unexpected
 from hermes_agent.providers.broker import CallOpened, CallSettled
 from hermes_agent.store.breaks import FrozenPrefix
 from hermes_agent.store.sessions import Session

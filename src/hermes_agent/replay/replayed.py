@@ -12,9 +12,10 @@ from typing import Any
 
 from hermes_agent.agent.agent import Proposed, Toolbox
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import CassetteError, HermesError, LimitReached, RequestDiffers, ToolError
 from hermes_agent.core.messages import Delta, Model, ModelRequest, Reply, Through, ToolSchema
-from hermes_agent.core.tool import Answer, CallContext, CallFacts, Capability, Tool
+from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 from hermes_agent.host.tasks import spawn
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.replay.cassette import Cassette, Questions, Redact, digest, likeness

@@ -14,11 +14,12 @@ from hermes_agent.agent.agent import Agent, Hook, Proposed, Toolbox
 from hermes_agent.agent.prompt import Environment, TailSource
 from hermes_agent.core.clock import Clock, Ids, RandomIds, SystemClock
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import NOWHERE, Location
 from hermes_agent.core.errors import CassetteError, HermesError
 from hermes_agent.core.events import Outcome
 from hermes_agent.core.messages import Model, Origin
 from hermes_agent.core.spending import Budget
-from hermes_agent.core.tool import NOWHERE, Answer, CallContext, Location, Tool
+from hermes_agent.core.tool import Answer, CallContext, Tool
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.replay.cassette import Cassette, Questions, Redact
 from hermes_agent.replay.lines import (

@@ -19,7 +19,7 @@ from hermes_agent.core.chat import Busy, Conversation, Inbound, Principal, Stand
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NothingMore, UnknownSession
 from hermes_agent.core.events import Answered, Branched, Notice, Outcome, RunEnded, Seen
-from hermes_agent.core.tool import Mandate
+from hermes_agent.core.mandate import Mandate
 from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.one_run import BuildAgent, Service
 from hermes_agent.runs.scheduler import Scheduler

@@ -33,7 +33,7 @@ from time import monotonic
 
 import msgspec
 
-from hermes_agent.core.tool import Location
+from hermes_agent.core.effects import Location
 from hermes_agent.host.process import start_detached
 from hermes_agent.host.process_table import MARK, Identity, family, parse_stat
 from hermes_agent.sandbox.place import Command, PlaceFailed

@@ -13,7 +13,7 @@ from pathlib import Path
 from shlex import quote
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.tool import Location
+from hermes_agent.core.effects import Location
 from hermes_agent.host.process import Child, start_detached
 from hermes_agent.host.process_table import MARK
 from hermes_agent.host.tasks import spawn

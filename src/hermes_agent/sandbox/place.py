@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import Any, Protocol, cast
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Location
 from hermes_agent.core.errors import HermesError, ToolError
-from hermes_agent.core.tool import Location
 from hermes_agent.host.tasks import spawn
 
 # Each kind of place and what makes it.

@@ -11,8 +11,8 @@ from typing import TypeVar
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Location
 from hermes_agent.core.messages import Origin, Quoted
-from hermes_agent.core.tool import Location
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.executions import EXEC_ID, KEPT, check_length, check_text
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed

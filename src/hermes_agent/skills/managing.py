@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.messages import Origin, Quoted, Text
-from hermes_agent.core.tool import Answer, CallContext, Capability, Effect, tool
+from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.skills.changes import Written
 from hermes_agent.skills.depot import Usage
 from hermes_agent.skills.format import file_text, whole

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.tool import NOWHERE, Effect, EffectState, Location
+from hermes_agent.core.effects import NOWHERE, Effect, EffectState, Location
 from hermes_agent.store.leases import Lease, fence
 from hermes_agent.store.transaction import Row, TimedTables, Transaction, storable
 

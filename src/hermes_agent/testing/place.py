@@ -9,7 +9,7 @@ from dataclasses import field, replace
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.tool import Location
+from hermes_agent.core.effects import Location
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed
 from hermes_agent.testing.clock import FakeClock
 

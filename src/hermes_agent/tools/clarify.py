@@ -6,8 +6,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.messages import Origin, Text
-from hermes_agent.core.tool import Answer, CallContext, Effect, Question, tool
+from hermes_agent.core.tool import Answer, CallContext, Question, tool
 from hermes_agent.host.late import Needs
 
 

@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.messages import Origin, Text
-from hermes_agent.core.tool import Answer, CallContext, Capability, Effect, tool
+from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.late import Needs
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed, Running

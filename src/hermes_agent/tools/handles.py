@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import Refused
 from hermes_agent.core.messages import ToolSchema
-from hermes_agent.core.tool import Answer, CallContext, CallFacts, Capability, Tool
+from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 from hermes_agent.host.paths import write_private
 from hermes_agent.tools.danger.shell import Simple, Unreadable, is_known, read
 from hermes_agent.tools.permission.requests import CODE, COMMAND, HANDLE, texts_in

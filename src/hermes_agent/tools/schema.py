@@ -13,20 +13,10 @@ from typing import Any, get_type_hints
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import BadArguments
 from hermes_agent.core.messages import Origin, Text, ToolSchema
-from hermes_agent.core.tool import (
-    MARK,
-    Answer,
-    CallContext,
-    CallFacts,
-    Capability,
-    Effect,
-    Quarantined,
-    Tool,
-    ToolMark,
-    Touched,
-)
+from hermes_agent.core.tool import MARK, Answer, CallContext, CallFacts, Quarantined, Tool, ToolMark, Touched
 from hermes_agent.host.paths import followed
 from hermes_agent.host.tasks import in_own_thread
 

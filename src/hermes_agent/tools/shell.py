@@ -10,9 +10,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
 
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import BadArguments, ToolError
 from hermes_agent.core.messages import Origin
-from hermes_agent.core.tool import Answer, CallContext, Capability, Effect, tool
+from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.late import Needs
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, Place, PlaceFailed, Running

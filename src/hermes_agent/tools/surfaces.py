@@ -7,8 +7,9 @@ from typing import TypeAlias
 
 from hermes_agent.core.chat import Standing
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.tool import Capability, Work
+from hermes_agent.core.mandate import Work
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.schema import setting
 

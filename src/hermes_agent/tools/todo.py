@@ -9,8 +9,9 @@ from typing import Literal
 
 import msgspec
 
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.messages import Origin
-from hermes_agent.core.tool import CallContext, Effect, tool
+from hermes_agent.core.tool import CallContext, tool
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import read_small, write_private
 

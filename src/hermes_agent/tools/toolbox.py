@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import UnknownTool
 from hermes_agent.core.messages import Origin, ToolSchema
-from hermes_agent.core.tool import Answer, CallContext, CallFacts, Capability, Effect, Tool
+from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 from hermes_agent.tools.schema import said
 
 KEEPS = frozenset((Capability.MEMORY, Capability.SKILLS, Capability.SCHEDULE, Capability.MESSAGE))

@@ -7,9 +7,10 @@ import pytest
 
 from bench.random_session import differences
 from hermes_agent.app.opening import Options
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import Notice
 from hermes_agent.core.messages import Image, Origin, Text
-from hermes_agent.core.tool import Answer, Effect
+from hermes_agent.core.tool import Answer
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.faults import Status
 from hermes_agent.testing.model_servers import openai_model, serving

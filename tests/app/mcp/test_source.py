@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import OutcomeUnknown, ToolError
 from hermes_agent.core.messages import Origin
-from hermes_agent.core.tool import Effect
 from hermes_agent.tools.mcp.settings import McpToolFilter
 from tests.app.mcp.calling import MODERN, Calling, calling, plain
 

@@ -7,7 +7,7 @@ from hermes_agent.app.opening import Options
 from hermes_agent.app.settings import SERVED, Settings
 from hermes_agent.app.work.board import NoAlarm, base_of, board_alarm, opened_board, own_board
 from hermes_agent.core.clock import SystemClock
-from hermes_agent.core.tool import Work
+from hermes_agent.core.mandate import Work
 from hermes_agent.host.config import load
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Say

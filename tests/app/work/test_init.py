@@ -7,9 +7,10 @@ import pytest
 from hermes_agent.app.opening import Options
 from hermes_agent.app.work import NOTHING, granted_by, toolsets_by
 from hermes_agent.core.chat import Conversation, Inbound
+from hermes_agent.core.effects import Capability
 from hermes_agent.core.events import Outcome
+from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.core.messages import Origin, Text
-from hermes_agent.core.tool import Capability, Mandate, Work
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.runs.front import Assignment
 from tests.app.place import Place, place

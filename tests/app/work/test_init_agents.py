@@ -5,8 +5,9 @@ import sys
 
 from hermes_agent.agent.session import Session as View
 from hermes_agent.app.work import ParentEnd, granted_by, toolsets_by, work_closings
+from hermes_agent.core.effects import Capability
 from hermes_agent.core.events import Outcome, RunEnded
-from hermes_agent.core.tool import Capability, Mandate, Work
+from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.host.late import Needs
 from hermes_agent.store.sessions import Session
 

@@ -8,7 +8,8 @@ from hermes_agent.app.opening import Options, open_system
 from hermes_agent.cli.chat.begin import can_redraw, run_plain
 from hermes_agent.cli.chat.full import run_full
 from hermes_agent.cli.options import parse
-from hermes_agent.core.tool import CallContext, Effect, Question, tool
+from hermes_agent.core.effects import Effect
+from hermes_agent.core.tool import CallContext, Question, tool
 from hermes_agent.host.paths import find_home
 from hermes_agent.tools.schema import collect
 

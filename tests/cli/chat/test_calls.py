@@ -14,9 +14,9 @@ from hermes_agent.cli.chat.calls import (
     wished,
 )
 from hermes_agent.cli.chat.text import plain
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import ToolEnded
 from hermes_agent.core.messages import Message, Role, Text, ToolCall, ToolResult
-from hermes_agent.core.tool import Effect
 
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n one\n-two\n+zwei"
 

@@ -9,10 +9,10 @@ from hermes_agent.app.opening import open_system
 from hermes_agent.app.system import System
 from hermes_agent.cli.chat.chat_session import HERE, ChatSession, Status, more_help, names, usage
 from hermes_agent.cli.options import Invocation
+from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Delegated, Outcome, Pinned, Replied, RunEnded, Unpinned
 from hermes_agent.core.messages import Message, Role, StopReason, Usage
-from hermes_agent.core.tool import Capability
 from hermes_agent.host.paths import find_home
 
 

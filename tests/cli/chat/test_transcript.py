@@ -7,6 +7,7 @@ from hermes_agent.agent.loop import STILL_CUT
 from hermes_agent.cli.chat.begin import as_written
 from hermes_agent.cli.chat.text import plain
 from hermes_agent.cli.chat.transcript import Transcript, Words
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import (
     Answered,
     Asked,
@@ -36,7 +37,6 @@ from hermes_agent.core.messages import (
     Usage,
     said,
 )
-from hermes_agent.core.tool import Effect
 from hermes_agent.testing.clock import FakeClock
 
 

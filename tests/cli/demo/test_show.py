@@ -15,6 +15,7 @@ import pytest
 
 from hermes_agent.cli.demo.child import Remark, Watched
 from hermes_agent.cli.demo.show import WALKED_ONCE, Narrator, Task, check_log, check_project, counted, follow, wait_for
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import (
     Durable,
     Entry,
@@ -30,7 +31,6 @@ from hermes_agent.core.events import (
     ToolStarted,
 )
 from hermes_agent.core.messages import Message, Role, StopReason, Text, TextDelta, ToolCall, ToolResult, Usage, said
-from hermes_agent.core.tool import Effect
 from hermes_agent.host.process import Child
 from hermes_agent.providers.demo.server import unpack_project
 

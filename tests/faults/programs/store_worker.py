@@ -11,10 +11,10 @@ import sys
 from dataclasses import dataclass
 
 from hermes_agent.core.chat import Inbound
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import DatabaseUnreachable, LostLease
 from hermes_agent.core.events import Entry, MessageTaken, Outcome, RunEnded, ToolEnded, ToolStarted
 from hermes_agent.core.messages import Message, Role, said
-from hermes_agent.core.tool import Effect
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.effects import Intent
 from hermes_agent.store.inbox import Ending

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.clock import Clock
-from hermes_agent.core.tool import Mandate, Work
+from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.learning.jobs import OVERLAPPED
 from hermes_agent.store.transaction import Dialect, Row

@@ -2,7 +2,8 @@
 
 import pytest
 
-from hermes_agent.core.tool import Capability, Mandate, Work
+from hermes_agent.core.effects import Capability
+from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.store.sessions import Session
 
 RECORD = Session(id="s", principal="p", conversation="c", surface="child", created=0.0, updated=0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes_agent.tools.files.reading import binary_kind, coding_of, image_type, is_text, newline_of, storable
+from hermes_agent.tools.files.content import binary_kind, coding_of, image_type, is_text, newline_of, storable
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import Refused, StaleWrite, ToolError
-from hermes_agent.core.tool import Effect
 from tests.tools.bench import Bench, words
 
 

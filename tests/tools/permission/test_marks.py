@@ -6,7 +6,8 @@ from collections.abc import Set
 
 import pytest
 
-from hermes_agent.core.tool import CallFacts, Capability, Effect
+from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.tool import CallFacts
 from hermes_agent.tools.permission.permission import Permission
 from hermes_agent.tools.permission.requests import Denied, Request
 from hermes_agent.tools.settings import ApprovalSettings

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.tool import CallFacts, Capability, Effect
+from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.tool import CallFacts
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.permission.permission import Permission

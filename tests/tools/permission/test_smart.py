@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import RateLimited
-from hermes_agent.core.tool import CallFacts, Capability, Effect
+from hermes_agent.core.tool import CallFacts
 from hermes_agent.tools.permission.requests import FOR_PEOPLE, LONGEST, Request, Smart, without_comments
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes_agent.core.tool import Capability
+from hermes_agent.core.effects import Capability
 from hermes_agent.tools.permission.requests import Request, fingerprint
 from hermes_agent.tools.permission.unasked import RunGrant, Standpoint, Unasked
 

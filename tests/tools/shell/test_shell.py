@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import BadArguments, ToolError
-from hermes_agent.core.tool import Effect
 from hermes_agent.host.process_table import family
 from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.jail import scrubbed

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.core.messages import Origin
-from hermes_agent.core.tool import Capability, Effect
 from hermes_agent.host.http import Http
 from hermes_agent.host.inbound.listener import serve
 from hermes_agent.host.inbound.message import Request, Response

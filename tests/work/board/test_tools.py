@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.tool_sources import FixedTools
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.messages import Origin
-from hermes_agent.core.tool import Capability, Effect
 from hermes_agent.store.work.cards import Status
 from hermes_agent.work.board.board import Board
 from hermes_agent.work.board.rules import By, Order, Role, Verb

@@ -9,9 +9,10 @@ from typing import TypeAlias
 
 from hermes_agent.core.chat import Attachment, Content, Conversation, Letter
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.messages import Origin
-from hermes_agent.core.tool import CallContext, Capability, Effect, tool
+from hermes_agent.core.tool import CallContext, tool
 from hermes_agent.host.late import Needs
 from hermes_agent.store.database import Store
 from hermes_agent.tools.files.guard import Guard

@@ -70,8 +70,8 @@ def _listed(names: list[str], current: str) -> str:
     return "Topics: " + ", ".join(f"{name} (this one)" if name == current else name for name in names)
 
 
-SET = "hermes_agent.host.config:set_value"
-UNSET = "hermes_agent.host.config:unset"
+SET = "hermes_agent.host.config_edit:set_value"
+UNSET = "hermes_agent.host.config_edit:unset"
 HOME_USAGE = "Send `/sethome` in the chat that shall be the home, or `/sethome off`."
 
 

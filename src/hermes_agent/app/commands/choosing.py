@@ -16,9 +16,9 @@ from hermes_agent.host.late import late
 from hermes_agent.host.locks import change_under
 from hermes_agent.providers.vendor import LEVELS
 
-SET = "hermes_agent.host.config:set_value"
-SHOWN = "hermes_agent.host.config:shown"
-WRITTEN = "hermes_agent.host.config:known"
+SET = "hermes_agent.host.config_edit:set_value"
+SHOWN = "hermes_agent.host.config_edit:shown"
+WRITTEN = "hermes_agent.host.config_edit:known"
 INIT = (
     "Look around in this folder and write AGENTS.md for whoever works here next: what the project is, how it is built, "
     "tested and run (commands that you tried), where what lies, and its conventions. One page, only what you found. "

@@ -12,8 +12,8 @@ from hermes_agent.app.work import whose
 from hermes_agent.core.chat import Standing, Standings
 from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.mandate import Work
 from hermes_agent.core.shown import plural
-from hermes_agent.core.tool import Work
 from hermes_agent.store.work import goals as goal
 from hermes_agent.store.work.activity import Serving
 from hermes_agent.store.work.cards import Status as CardStatus

@@ -11,9 +11,10 @@ from hermes_agent.app.process import Options
 from hermes_agent.core.chat import Standings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import HermesError
+from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.core.spending import Limit, Limits
-from hermes_agent.core.tool import Capability, Mandate, Work
 from hermes_agent.host.late import Needs, late
 from hermes_agent.store.database import Store
 

@@ -13,9 +13,11 @@ from hermes_agent.app.work.cron_jobs import CronService
 from hermes_agent.core.chat import Principal, Standings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import Refused, ToolError
+from hermes_agent.core.mandate import Work
 from hermes_agent.core.messages import Origin, Text, Trust
-from hermes_agent.core.tool import Answer, CallContext, Capability, Effect, Question, Work, tool
+from hermes_agent.core.tool import Answer, CallContext, Question, tool
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import Home
 from hermes_agent.store.database import Store

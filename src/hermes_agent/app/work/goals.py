@@ -16,9 +16,10 @@ from hermes_agent.app.work import GOALS, WorkPart, whose
 from hermes_agent.core.chat import Conversation, Principal, Standings
 from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.events import RunEnded
 from hermes_agent.core.messages import Origin, said
-from hermes_agent.core.tool import CallFacts, Capability, Effect
+from hermes_agent.core.tool import CallFacts
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import Home, write_private
 from hermes_agent.host.secrets import Secrets

@@ -16,9 +16,9 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.late import late
 from hermes_agent.host.process import run
+from hermes_agent.tools.files.content import image_type
 from hermes_agent.tools.files.documents import DOCUMENTS, Damaged
 from hermes_agent.tools.files.finder import walk
-from hermes_agent.tools.files.reading import image_type
 
 AT_FILE = re.compile(r'(?:^|(?<=\s))@(?:"([^"\n]+)"|(\S+))')
 TRAILING = ".,;:!?)"

@@ -10,10 +10,10 @@ from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, GREEN, RED, clean, elaps
 from hermes_agent.cli.output import shortened, width
 from hermes_agent.cli.result import answer_of, failed_with
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import ToolEnded
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.core.shown import plural
-from hermes_agent.core.tool import Effect
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAMES_PER_SECOND = 8

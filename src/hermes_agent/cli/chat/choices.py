@@ -20,7 +20,7 @@ from hermes_agent.providers.vendor import LEVELS
 
 MOST_SESSIONS = 200
 MOST_CHECKPOINTS = 200
-WALK = "hermes_agent.host.config:keys"
+WALK = "hermes_agent.host.config_edit:keys"
 
 
 async def sessions(chat: ChatSession) -> list[Pick]:

@@ -12,10 +12,10 @@ from hermes_agent.cli.chat.own_command import OwnCommand
 from hermes_agent.cli.chat.text import one_line
 from hermes_agent.cli.chat.transcript import Transcript
 from hermes_agent.cli.output import table
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import ToolEnded
 from hermes_agent.core.messages import Message, Role, Text, ToolResult
-from hermes_agent.core.tool import Effect
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import environment, reason, write_private
 

@@ -15,7 +15,7 @@ from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel
-from hermes_agent.host.config import set_value
+from hermes_agent.host.config_edit import set_value
 from hermes_agent.host.http import Http
 from hermes_agent.host.tasks import in_own_thread
 from hermes_agent.providers.route import load_vendor

@@ -10,7 +10,7 @@ import click
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.host.config import TELLING, explain, known, plain_of, replace_text, set_value, source_of, unset
+from hermes_agent.host.config_edit import TELLING, explain, known, plain_of, replace_text, set_value, source_of, unset
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import read_small, write_private
 from hermes_agent.host.schema import Plain, PlainMap, find, plain_at

@@ -20,7 +20,7 @@ from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark, say
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.errors import ConfigError, HermesError
-from hermes_agent.host.config import set_value, set_values, unset
+from hermes_agent.host.config_edit import set_value, set_values, unset
 from hermes_agent.host.paths import current_folder
 from hermes_agent.sandbox.jail import SECRET
 from hermes_agent.tools.mcp.settings import HANDLE, McpServerSettings, Server, check

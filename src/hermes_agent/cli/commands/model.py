@@ -27,7 +27,7 @@ from hermes_agent.cli.picker_choices import Choice, pick
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel
-from hermes_agent.host.config import set_value, source_of
+from hermes_agent.host.config_edit import set_value, source_of
 from hermes_agent.providers.abilities import abilities, limits_of
 from hermes_agent.providers.catalog import Price, catalogue_date
 from hermes_agent.providers.route import Route, load_vendor

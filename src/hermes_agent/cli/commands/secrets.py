@@ -10,7 +10,7 @@ from hermes_agent.cli.output import remark, say, show, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.host.config import set_value, unset
+from hermes_agent.host.config_edit import set_value, unset
 from hermes_agent.tools.settings import SecretUse
 
 

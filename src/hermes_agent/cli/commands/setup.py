@@ -17,7 +17,7 @@ from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark, say, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.errors import AuthRefused, HermesError, NoModel, ProviderError
-from hermes_agent.host.config import set_value, unset
+from hermes_agent.host.config_edit import set_value, unset
 from hermes_agent.host.paths import environment
 from hermes_agent.providers.local import USUAL_PLACES
 from hermes_agent.providers.vendor import Vendor

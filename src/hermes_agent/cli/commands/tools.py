@@ -12,7 +12,7 @@ from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.gateway.channels import CHANNELS
-from hermes_agent.host.config import set_value
+from hermes_agent.host.config_edit import set_value
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.tools.surfaces import GUEST, WEBHOOK, SurfaceTools, check_toolset, has_by_default
 

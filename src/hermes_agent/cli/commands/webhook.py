@@ -27,7 +27,7 @@ from hermes_agent.core.clock import RandomIds, SystemClock
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.gateway.state import read_state
-from hermes_agent.host.config import set_values, unset
+from hermes_agent.host.config_edit import set_values, unset
 from hermes_agent.host.http import Http
 from hermes_agent.host.secrets import check_name
 

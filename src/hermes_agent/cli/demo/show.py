@@ -15,6 +15,7 @@ from hermes_agent.app.demo import EXTEND, REPAIR, SLOW_COMMAND, SLOW_LOG, Stage,
 from hermes_agent.cli.demo.child import Remark, Watched, hermes
 from hermes_agent.cli.output import say
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import (
     Entry,
     Event,
@@ -30,7 +31,6 @@ from hermes_agent.core.events import (
     ToolStarted,
 )
 from hermes_agent.core.messages import ToolCall, ToolResult
-from hermes_agent.core.tool import Effect
 from hermes_agent.host.process import run
 
 TESTS = ("python3", "-m", "unittest")

@@ -11,9 +11,10 @@ from types import MappingProxyType
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.edits import replace
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import BadArguments, HermesError, Refused, StoreError, ToolError
 from hermes_agent.core.messages import Message, Origin, ToolCall, said
-from hermes_agent.core.tool import Answer, Effect, Tool, tool
+from hermes_agent.core.tool import Answer, Tool, tool
 from hermes_agent.learning.curator.history import LEAST, ordered, shared, words_of
 from hermes_agent.learning.curator.plan import Candidate, Denied, Rating, Whose
 from hermes_agent.learning.curator.staging import Staging

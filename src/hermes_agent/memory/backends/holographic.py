@@ -21,8 +21,9 @@ import msgspec
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError, ToolError
-from hermes_agent.core.tool import CallContext, Capability, Effect, tool
+from hermes_agent.core.tool import CallContext, tool
 from hermes_agent.host.locks import held
 from hermes_agent.host.paths import read_small
 from hermes_agent.host.tasks import spawn

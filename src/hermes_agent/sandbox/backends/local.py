@@ -14,7 +14,7 @@ from shlex import quote
 
 import msgspec
 
-from hermes_agent.core.tool import Location
+from hermes_agent.core.effects import Location
 from hermes_agent.host.process import Child, start_detached
 from hermes_agent.host.process_table import family
 from hermes_agent.sandbox.executions import (

@@ -21,8 +21,8 @@ from pathlib import Path
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Location
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.tool import Location
 from hermes_agent.host.locks import held, in_thread
 from hermes_agent.host.paths import write_private
 from hermes_agent.sandbox.place import Command, Deletion, Ended, PlaceFailed

@@ -10,8 +10,9 @@ from typing import Literal
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.edits import plainer, replace
 from hermes_agent.core.errors import BadArguments, ToolError
+from hermes_agent.tools.files.content import binary_kind, coding_of, newline_of
 from hermes_agent.tools.files.guard import Guard
-from hermes_agent.tools.files.reading import binary_kind, coding_of, missing, newline_of
+from hermes_agent.tools.files.reading import missing
 from hermes_agent.tools.files.writing import Change, Version, version_of
 
 NOWHERE = "/dev/null"

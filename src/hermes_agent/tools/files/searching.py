@@ -18,7 +18,7 @@ from hermes_agent.core.messages import Origin
 from hermes_agent.core.tool import Answer
 from hermes_agent.host import process
 from hermes_agent.tools.files import finder
-from hermes_agent.tools.files.reading import storable
+from hermes_agent.tools.files.content import storable
 from hermes_agent.tools.schema import said
 
 SECONDS = 30.0

@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta
 
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import BadArguments, ToolError
 from hermes_agent.core.messages import Origin
-from hermes_agent.core.tool import Answer, CallContext, Capability, Effect, tool
+from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import Home
 from hermes_agent.tools.files import searching
+from hermes_agent.tools.files.content import UTF8, coding_of, is_text
 from hermes_agent.tools.files.guard import Guard, ReadLog
 from hermes_agent.tools.files.patching import Edits, parse_patch
-from hermes_agent.tools.files.reading import UTF8, coding_of, is_text, missing, read_page
+from hermes_agent.tools.files.reading import missing, read_page
 from hermes_agent.tools.files.writing import Change, Changer, Version, Writer
 from hermes_agent.tools.schema import said
 

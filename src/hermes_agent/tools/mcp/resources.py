@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.messages import Origin, Text
-from hermes_agent.core.tool import Answer, CallContext, Capability, Effect, tool
+from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.tools.mcp.results import all_contents, parts_of
 from hermes_agent.tools.mcp.servers import McpServers
 from hermes_agent.tools.mcp.settings import Server

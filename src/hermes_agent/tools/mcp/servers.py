@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import HermesError, OutcomeUnknown, ToolError
-from hermes_agent.core.tool import Answer, CallContext, Effect
+from hermes_agent.core.tool import Answer, CallContext
 from hermes_agent.host.tasks import spawn
 from hermes_agent.store.mcp.catalogue import McpCatalogue, McpLink, McpTool
 from hermes_agent.tools.mcp.link import Lost

@@ -8,7 +8,8 @@ from fnmatch import fnmatchcase
 from typing import Protocol
 
 from hermes_agent.core.chat import PEOPLE, own_name
-from hermes_agent.core.tool import Capability, Effect, Question
+from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.tool import Question
 from hermes_agent.host.secrets import MARKER
 from hermes_agent.tools.danger.verdict import Verdict, Where
 from hermes_agent.tools.files.guard import Guard

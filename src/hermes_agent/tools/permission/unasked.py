@@ -6,7 +6,7 @@ from collections.abc import Callable, Set
 from dataclasses import field
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.tool import Capability
+from hermes_agent.core.effects import Capability
 
 
 @dataclass(slots=True)

@@ -9,13 +9,14 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.messages import Origin, Text
-from hermes_agent.core.tool import Answer, CallContext, Capability, Effect, tool
+from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import Needs
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.scanner.scan import judged
-from hermes_agent.tools.files.reading import storable
+from hermes_agent.tools.files.content import storable
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import WebSettings
 from hermes_agent.tools.web import pages, searching

@@ -7,9 +7,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Literal
 
 from hermes_agent.core.clock import moment
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.messages import Origin, Text
-from hermes_agent.core.tool import Answer, CallContext, Capability, Effect, tool
+from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.store.work.cards import Card, CardEvent, CardRow, Reason, Status
 from hermes_agent.work.board.board import Board, CardView
 from hermes_agent.work.board.new_cards import MAIN, NewCard

@@ -12,8 +12,8 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LostLease, StoreError
 from hermes_agent.core.events import Outcome, RunEnded
+from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.core.messages import Origin, Text
-from hermes_agent.core.tool import Mandate, Work
 from hermes_agent.host.tasks import spawn
 from hermes_agent.runs.front import Assignment, Hermes
 from hermes_agent.store.work.cards import Card, CardEvent, Change, Ending, RunKind, Status

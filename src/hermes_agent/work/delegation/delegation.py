@@ -14,8 +14,8 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Entry, Outcome, Replied, RunEnded, ToolStarted
+from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.core.messages import Origin, Text
-from hermes_agent.core.tool import Mandate, Work
 from hermes_agent.host.tasks import spawn
 from hermes_agent.runs.front import Assignment, Hermes
 from hermes_agent.store.database import Store

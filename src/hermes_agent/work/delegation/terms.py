@@ -9,9 +9,10 @@ import msgspec
 
 from hermes_agent.core.chat import Principal
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import BadArguments, Refused
 from hermes_agent.core.events import Pinned
-from hermes_agent.core.tool import Capability, Mandate, Work
+from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.work.delegation.settings import DelegationSettings

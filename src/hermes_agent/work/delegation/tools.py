@@ -8,9 +8,10 @@ from typing import Literal
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import BadArguments, Refused, ToolError
 from hermes_agent.core.messages import LABELS, Origin, Text
-from hermes_agent.core.tool import Answer, CallContext, Capability, Effect, tool
+from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.store.work.children import Child, Delivery
 from hermes_agent.work.delegation.delegation import Delegation, Order
 from hermes_agent.work.delegation.report import LOST, log_of, report_of, shown

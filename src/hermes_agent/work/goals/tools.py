@@ -8,9 +8,11 @@ from dataclasses import replace
 from typing import Literal
 
 from hermes_agent.core.chat import Conversation
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import ToolError
+from hermes_agent.core.mandate import Work
 from hermes_agent.core.messages import Origin
-from hermes_agent.core.tool import CallContext, Effect, Question, Work, tool
+from hermes_agent.core.tool import CallContext, Question, tool
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.work.goals import Criterion, Kind
 from hermes_agent.work.goals.desk import Desk, Whose, Wish
