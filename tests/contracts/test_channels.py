@@ -13,7 +13,6 @@ import pytest
 
 from hermes_agent.core.chat import Attachment, Button, Content, Conversation, Piece, Slot, SlotState
 from hermes_agent.core.clock import SystemClock
-from hermes_agent.gateway.attempt import Attempt
 from hermes_agent.gateway.channel import (
     ChannelError,
     Kind,
@@ -25,7 +24,7 @@ from hermes_agent.gateway.channel import (
     Pressed,
     Said,
 )
-from hermes_agent.gateway.channel_runtime import made
+from hermes_agent.gateway.channel_runtime import Attempt, made
 from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.gateway.text.cutting import size_in
 from hermes_agent.host.late import late

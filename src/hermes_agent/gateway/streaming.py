@@ -30,10 +30,9 @@ from hermes_agent.core.events import (
     TurnStarted,
 )
 from hermes_agent.core.messages import Retrying, TextDelta
-from hermes_agent.gateway.attempt import in_the_end, in_time
 from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow, OutcomeUnknown, Part
-from hermes_agent.gateway.channel_runtime import ChannelRuntime
+from hermes_agent.gateway.channel_runtime import ChannelRuntime, in_the_end, in_time
 from hermes_agent.host.tasks import spawn
 from hermes_agent.runs.one_run import SILENT, reply_key, said_by
 
