@@ -11,14 +11,21 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.core.chat import Attachment, Button, Content, Conversation, Piece, Slot, SlotState
 from hermes_agent.core.clock import SystemClock
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Attachment, Button, Content, Piece, Slot, SlotState
-from hermes_agent.gateway.attempt import Attempt
-from hermes_agent.gateway.channel import ChannelError, Kind, MessageGone, NeverHere, NotNow, OutcomeUnknown, Part
-from hermes_agent.gateway.channel_runtime import made
+from hermes_agent.gateway.channel import (
+    ChannelError,
+    Kind,
+    MessageGone,
+    NeverHere,
+    NotNow,
+    OutcomeUnknown,
+    Part,
+    Pressed,
+    Said,
+)
+from hermes_agent.gateway.channel_runtime import Attempt, made
 from hermes_agent.gateway.channels import CHANNELS
-from hermes_agent.gateway.inbound_events import Pressed, Said
 from hermes_agent.gateway.text.cutting import size_in
 from hermes_agent.host.late import late
 from hermes_agent.testing.platform import TITLE, Trouble

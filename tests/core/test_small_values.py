@@ -4,13 +4,23 @@ import re
 
 import pytest
 
-from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.clock import RandomIds, SystemClock
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError, ProviderError, RateLimited, ToolError
 from hermes_agent.core.events import Notice, ToolProgress, ToolStarted, is_live
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.messages import Image, Message, Origin, Role, Text, ToolCall, ToolResult, said
-from hermes_agent.core.model import TextDelta, Through, ToolSchema
+from hermes_agent.core.messages import (
+    Image,
+    Message,
+    Origin,
+    Role,
+    Text,
+    TextDelta,
+    Through,
+    ToolCall,
+    ToolResult,
+    ToolSchema,
+    said,
+)
 from hermes_agent.core.section import Section, estimate_tokens, freeze, join_sections, tools_text
 from hermes_agent.core.tool import MARK, tool
 from hermes_agent.testing.scripted import ScriptedModel

@@ -297,7 +297,7 @@ DIES = """
 import asyncio, os, sys
 from pathlib import Path
 from hermes_agent.app.opening import Options, open_system
-from hermes_agent.core.inbound import Conversation, Inbound, Principal
+from hermes_agent.core.chat import Conversation, Inbound, Principal
 from hermes_agent.core.messages import Text
 from hermes_agent.host.paths import Home
 

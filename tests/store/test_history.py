@@ -22,11 +22,10 @@ from hermes_agent.core.events import (
     ToolEnded,
     ToolStarted,
 )
-from hermes_agent.core.messages import Message, Role, Text, Thinking, ToolCall, ToolResult, said
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.messages import Message, Role, StopReason, Text, Thinking, ToolCall, ToolResult, Usage, said
 from hermes_agent.core.records import revive
-from hermes_agent.store.bodies import plain, written
 from hermes_agent.store.database import Store
+from hermes_agent.store.transaction import plain, written
 from tests.databases import OpenAnother
 from tests.store.made import QUEUE, add, append, claimed, entry, mail, session
 

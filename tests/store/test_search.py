@@ -3,8 +3,7 @@
 import pytest
 
 from hermes_agent.core.events import Entry, MessageTaken, Notice, Replied
-from hermes_agent.core.messages import Message, Role, Text, said
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.messages import Message, Role, StopReason, Text, Usage, said
 from hermes_agent.store.database import Store
 from hermes_agent.store.search import EVERYBODY, Scope
 from tests.databases import OpenAnother

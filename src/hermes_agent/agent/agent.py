@@ -8,15 +8,13 @@ from typing import Any, Protocol, runtime_checkable
 from hermes_agent.agent.compaction.compactor import Compactor
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.mailbox import Change
+from hermes_agent.agent.prompt import Tail
 from hermes_agent.agent.session import Session
-from hermes_agent.agent.tail import Tail
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.clock import Clock, Ids
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Location
 from hermes_agent.core.events import RunEnded
-from hermes_agent.core.ids import Ids
-from hermes_agent.core.messages import Origin, ToolCall
-from hermes_agent.core.model import Model, Prefix
+from hermes_agent.core.messages import Model, Origin, Prefix, ToolCall
 from hermes_agent.core.spending import Budget
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 

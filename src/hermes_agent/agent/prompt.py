@@ -10,8 +10,7 @@ from hermes_agent.agent.session import Session
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import StoreError
 from hermes_agent.core.events import Notice, PrefixFrozen, SectionFacts
-from hermes_agent.core.messages import Origin, Trust
-from hermes_agent.core.model import Prefix, ToolSchema
+from hermes_agent.core.messages import Origin, Prefix, ToolSchema, Trust
 from hermes_agent.core.section import Section, estimate_tokens, fenced, freeze, short_hash, tools_text
 from hermes_agent.store.database import Store
 

@@ -9,9 +9,8 @@ from operator import itemgetter
 from typing import Protocol
 
 from hermes_agent.agent.session import Session
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.clock import Clock, Ids
 from hermes_agent.core.events import ContextAdded, SectionFacts
-from hermes_agent.core.ids import Ids
 from hermes_agent.core.messages import NOTE, Message, Origin, Role, Text
 from hermes_agent.core.section import Section
 

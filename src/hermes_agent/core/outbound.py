@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Conversation
 
 TOLD = "told:"
 """What the keys of letters begin with that tell of others: where one fails, nobody is told of that."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from hermes_agent.core.messages import NOTE, File, Image, Message, Origin, Part, Role, Text
-from hermes_agent.core.plural import plural
+from hermes_agent.core.shown import plural
 
 SKILL = re.compile(r"\[Skill ([\w-]+), folder ")
 FILE_NAME = re.compile(r"([^\n]{1,300}):\n")

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from hermes_agent.core.chat import Piece, Slot, SlotState
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import LostLease, StoreError
-from hermes_agent.core.outbound import Piece, Slot, SlotState
 from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow, OutcomeUnknown, Part
 from hermes_agent.gateway.channel_runtime import REPEAT, ChannelRuntime
 

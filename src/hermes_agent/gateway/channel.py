@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Protocol
 
 from hermes_agent.app.chats.platforms import Platform
+from hermes_agent.core.chat import Attachment, Button, Conversation
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Attachment, Button
-from hermes_agent.gateway.inbound_events import Hear, Media
+from hermes_agent.gateway.channel import Hear, Media
 from hermes_agent.host.http import Http
 from hermes_agent.host.nearest import nearest_key
 

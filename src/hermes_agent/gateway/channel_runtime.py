@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 from dataclasses import field, replace
 
+from hermes_agent.core.chat import Content, Conversation
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Content
 from hermes_agent.gateway.channel import Channel, Kind, Pace, Part
 from hermes_agent.gateway.media import one_line
 from hermes_agent.gateway.text.cutting import cut, size_in

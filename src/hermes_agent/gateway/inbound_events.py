@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Conversation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, TokenRefused
-from hermes_agent.gateway.upload import Upload
+from hermes_agent.gateway.service import Upload
 from hermes_agent.host.http import Http
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from hermes_agent.core.chat import Attachment
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.channel import NeverHere
 
 PIECE = 1_000_000

@@ -15,7 +15,7 @@ from pathlib import Path
 from hermes_agent.core.activity import activity
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HomeError
-from hermes_agent.host.files import PRIVATE_FILE, PRIVATE_FOLDER, reason, way_out
+from hermes_agent.host.paths import PRIVATE_FILE, PRIVATE_FOLDER, reason, way_out
 from hermes_agent.host.process_table import PROC, Identity, is_alive, row_of
 
 PATIENCE = 2.0

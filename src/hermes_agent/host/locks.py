@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from hermes_agent.host.lock_file import PATIENCE, LockFile, tell_waiting
+from hermes_agent.host.locks import PATIENCE, LockFile, tell_waiting
 from hermes_agent.host.tasks import spawn
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HomeError
-from hermes_agent.host.files import PRIVATE_FOLDER, reason, way_out
+from hermes_agent.host.paths import PRIVATE_FOLDER, reason, way_out
 
 PROFILE = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 

@@ -6,8 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 
-from hermes_agent.core.messages import Text
-from hermes_agent.core.model import Delta, Model, ModelRequest, Reply, TextDelta, Through
+from hermes_agent.core.messages import Delta, Model, ModelRequest, Reply, Text, TextDelta, Through
 from hermes_agent.memory.recall import unfenced
 
 OPENING, CLOSING = "<memory-context", "</memory-context>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.model import ModelRequest, Prefix, Usage
+from hermes_agent.core.messages import ModelRequest, Prefix, Usage
 from hermes_agent.core.section import estimate_tokens, tools_text
 from hermes_agent.core.spending import NANO, Bid, nanos
 from hermes_agent.providers.catalog import PER_MILLION

@@ -26,8 +26,8 @@ from hermes_agent.core.errors import (
     ThinkingRefused,
     TimedOut,
 )
+from hermes_agent.providers.outcomes import Table
 from hermes_agent.providers.route import Route
-from hermes_agent.providers.wire import Table
 
 SHOWN = 300
 # Where AWS says what kind of error it is: "ThrottlingException", an address may follow.

@@ -15,11 +15,23 @@ import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ContentRefused, EmptyReply, MalformedReply, ProviderError
-from hermes_agent.core.messages import File, Image, Part, Text, Thinking, ToolCall, ToolResult
-from hermes_agent.core.model import CallDelta, Delta, StopReason, TextDelta, ThinkingDelta, Usage
-from hermes_agent.providers.outcomes import failure, read_detail, reported
+from hermes_agent.core.messages import (
+    CallDelta,
+    Delta,
+    File,
+    Image,
+    Part,
+    StopReason,
+    Text,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from hermes_agent.providers.outcomes import NO_NAMES, Finished, Names, Table, Taken, failure, read_detail, reported
 from hermes_agent.providers.route import Route
-from hermes_agent.providers.wire import NO_NAMES, Finished, Names, Table, Taken
 
 IMAGE_TOKENS = 1_600
 BYTES_PER_TOKEN = 4

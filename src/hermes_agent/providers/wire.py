@@ -8,8 +8,7 @@ from typing import Protocol
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ProviderError
-from hermes_agent.core.messages import Text, Thinking, ToolCall
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.messages import StopReason, Text, Thinking, ToolCall, Usage
 
 Table = Mapping[str, type[ProviderError]]
 Taken = frozenset[str] | set[str]

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.clock import Ids, SystemClock
 from hermes_agent.core.errors import CassetteError
-from hermes_agent.core.ids import Ids
 from hermes_agent.core.spending import Rules
 from hermes_agent.replay.cassette import Redact, read_cassette
 from hermes_agent.replay.lines import Process

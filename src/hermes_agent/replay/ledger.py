@@ -12,7 +12,7 @@ from hermes_agent.core.events import MessageTaken, Notice
 from hermes_agent.core.messages import Origin, said
 from hermes_agent.core.spending import Grant, Limit, Rules, day_of
 from hermes_agent.providers.broker import CallOpened, CallSettled
-from hermes_agent.providers.budget import Sizes
+from hermes_agent.providers.routing.endpoint import Sizes
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session
 from hermes_agent.store.transaction import Transaction

@@ -10,20 +10,17 @@ from itertools import count
 from pathlib import Path
 
 from hermes_agent.agent.agent import Agent, Labels
-from hermes_agent.agent.prompt import Environment
-from hermes_agent.agent.tail import TailSource
+from hermes_agent.agent.prompt import Environment, TailSource
+from hermes_agent.core.chat import Inbound
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Outcome
-from hermes_agent.core.inbound import Inbound
-from hermes_agent.core.messages import Message, Origin
-from hermes_agent.core.model import Delta, Model, ModelRequest, Prefix, Reply, Through
+from hermes_agent.core.messages import Delta, Message, Model, ModelRequest, Origin, Prefix, Reply, Through
 from hermes_agent.core.spending import Grant, Limits
 from hermes_agent.providers.broker import CallOpened, CallSettled, Ledger
-from hermes_agent.providers.budget import Sizes
+from hermes_agent.providers.routing.endpoint import Sizes
 from hermes_agent.replay.cassette import CassetteFile, Digests, Redact, digest, whole_words
-from hermes_agent.replay.ledger import RunLedger
 from hermes_agent.replay.lines import (
     VERSION,
     Answered,
@@ -48,7 +45,7 @@ from hermes_agent.replay.lines import (
     noted,
 )
 from hermes_agent.replay.recorded_calls import RecordedCalls
-from hermes_agent.replay.seam import Live, Look, RunSeam, Schemas, Seam
+from hermes_agent.replay.seam import Live, Look, RunLedger, RunSeam, Schemas, Seam
 from hermes_agent.replay.tracks import RecordedGate, RecordedStops, RecordedTrack, ids_of
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session

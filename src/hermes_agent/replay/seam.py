@@ -8,16 +8,14 @@ from dataclasses import field
 
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.mailbox import Gate, OpenGate
-from hermes_agent.agent.prompt import Environment
+from hermes_agent.agent.prompt import Environment, TailSource
 from hermes_agent.agent.stop import When, at_once
-from hermes_agent.agent.tail import TailSource
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.chat import Inbound
+from hermes_agent.core.clock import Clock, Ids
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Outcome
-from hermes_agent.core.ids import Ids
-from hermes_agent.core.inbound import Inbound
-from hermes_agent.core.model import Model, ToolSchema
+from hermes_agent.core.messages import Model, ToolSchema
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session

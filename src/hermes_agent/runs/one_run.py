@@ -9,23 +9,22 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hermes_agent.agent.agent import Agent, Closing
-from hermes_agent.agent.context import asks_approval
+from hermes_agent.agent.agent import Agent, Closing, asks_approval
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import give_up, run
 from hermes_agent.agent.session import Session, folded
 from hermes_agent.agent.stop import WITHDRAWN, StopSwitch
+from hermes_agent.core.clock import Ids
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import DatabaseTooNew, HermesError, LimitReached, StoreError, UnknownSession
 from hermes_agent.core.events import RunEnded
-from hermes_agent.core.ids import Ids
-from hermes_agent.host.files import sentence
+from hermes_agent.host.paths import sentence
 from hermes_agent.store.database import Store
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.sessions import Session as SessionRecord
 
 if TYPE_CHECKING:
-    from hermes_agent.runs.posting import Posting
+    from hermes_agent.runs.one_run import Posting
 
 log = logging.getLogger(__name__)
 

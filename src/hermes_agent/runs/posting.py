@@ -8,10 +8,9 @@ from hermes_agent.agent.journal import JoinedChanges
 from hermes_agent.agent.mailbox import Change, Mailbox
 from hermes_agent.agent.session import Session as View
 from hermes_agent.agent.stop import NEW_MESSAGE, WITHDRAWN
+from hermes_agent.core.chat import Button, Content, Conversation, Letter
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Answered, Asked, Entry, Notice, Outcome, RunEnded
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Button, Content, Letter
 from hermes_agent.core.quick_replies import replies_to
 from hermes_agent.store.outbox import Outbox
 from hermes_agent.store.sessions import Session

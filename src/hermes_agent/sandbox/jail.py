@@ -13,9 +13,9 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.section import short_hash
 from hermes_agent.host.late import late
 from hermes_agent.host.process import Child
-from hermes_agent.sandbox.notifications import Handler
+from hermes_agent.sandbox.jail import CACHES, GIT_CONFIGS, git_config
 from hermes_agent.sandbox.place import PlaceFailed
-from hermes_agent.sandbox.toolchains import CACHES, GIT_CONFIGS, git_config
+from hermes_agent.sandbox.seccomp import Handler
 from hermes_agent.sandbox.walls import UNBOUNDED, Walls, real
 
 # Each kind of jail and what builds it; the first that works on this machine is taken where none is named.

@@ -18,8 +18,8 @@ from hermes_agent.host.process_table import MARK
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
 from hermes_agent.sandbox.network import Network
-from hermes_agent.sandbox.notifications import Watcher
 from hermes_agent.sandbox.place import PlaceFailed
+from hermes_agent.sandbox.seccomp import Watcher
 
 ERRORS = "stderr.log"
 """What a program says on its standard error, in its folder."""

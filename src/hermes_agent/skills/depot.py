@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.files import PRIVATE_FOLDER
-from hermes_agent.skills.state import JsonFile, without
+from hermes_agent.host.paths import PRIVATE_FOLDER
+from hermes_agent.skills.depot import JsonFile, without
 
 HUB = ".hub"
 """The folder of what comes from elsewhere, in the home's skills."""

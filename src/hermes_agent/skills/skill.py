@@ -10,8 +10,8 @@ from typing import Literal, assert_never
 
 import msgspec
 
+from hermes_agent.core.chat import PRIVATE, Conversation
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import PRIVATE, Conversation
 from hermes_agent.core.messages import Origin
 
 FILE = "SKILL.md"

@@ -13,8 +13,8 @@ from pathlib import Path
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import Text
 from hermes_agent.core.tool import Answer
-from hermes_agent.host.files import write_private
 from hermes_agent.host.late import Needs
+from hermes_agent.host.paths import write_private
 from hermes_agent.tools.settings import ToolOutputSettings
 
 # CSI and OSC sequences, and the other escapes of two characters (ECMA-48).

@@ -12,7 +12,7 @@ from hermes_agent.host.secret_rules import LEAST, is_drawn
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import PlaceFailed, Running
-from hermes_agent.tools.excerpt import Caps, cleaned, head_and_tail, is_binary
+from hermes_agent.tools.output import Caps, cleaned, head_and_tail, is_binary
 
 SAMPLE = 8192
 REWRITTEN = 8 << 20

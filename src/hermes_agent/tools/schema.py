@@ -12,12 +12,11 @@ import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
-from hermes_agent.core.messages import Origin, Text
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.messages import Origin, Text, ToolSchema
 from hermes_agent.core.tool import MARK, Answer, CallContext, CallFacts, Quarantined, Tool, ToolMark, Touched
-from hermes_agent.host.files import followed
+from hermes_agent.host.paths import followed
 from hermes_agent.host.tasks import in_own_thread
-from hermes_agent.tools.signature import Signature, Unusable, signature_of
+from hermes_agent.tools.schema import Signature, Unusable, signature_of
 
 SUMMARY_CHARS = 100
 # What people call capabilities beside their own names.

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 import vodozemac
 
-from hermes_agent.core.outbound import Attachment, Button
-from hermes_agent.gateway.channel import NeverHere, NotNow, Part
+from hermes_agent.core.chat import Attachment, Button
+from hermes_agent.gateway.channel import NeverHere, NotNow, Part, Pressed, Said
 from hermes_agent.gateway.channels.matrix import CHANNEL
-from hermes_agent.gateway.inbound_events import Pressed, Said
 from hermes_agent.gateway.matrix.client import Client, meaning
 from hermes_agent.gateway.matrix.decryption import KEYLESS, TAKE, Decryption
 from hermes_agent.gateway.matrix.rooms import Rooms

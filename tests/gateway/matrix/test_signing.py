@@ -9,9 +9,8 @@ import vodozemac
 
 from hermes_agent.gateway.channel import NotNow, TokenRefused
 from hermes_agent.gateway.matrix.client import Client, meaning
-from hermes_agent.gateway.matrix.decryption import Decryption
+from hermes_agent.gateway.matrix.decryption import USAGES, Decryption, canonical, is_signed, kept, made
 from hermes_agent.gateway.matrix.rooms import Rooms
-from hermes_agent.gateway.matrix.signing import USAGES, canonical, is_signed, kept, made
 from hermes_agent.gateway.service import Service
 from tests.contracts.channels import needs
 from tests.doubles.homeserver import matrix_platform

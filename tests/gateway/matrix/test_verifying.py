@@ -7,15 +7,9 @@ import pytest
 import vodozemac
 from nio.store import SqliteMemoryStore
 
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.gateway.channel import Part
-from hermes_agent.gateway.inbound_events import Said
-from hermes_agent.gateway.matrix.signing import canonical, unpadded
-from hermes_agent.gateway.matrix.verifying import (
+from hermes_agent.app.auxiliary.background_models import (
     EACH,
     MACS,
-    MINUTE,
-    MOST,
     OTHERS,
     PREFIX,
     REQUEST,
@@ -26,6 +20,11 @@ from hermes_agent.gateway.matrix.verifying import (
     is_verification,
     way_of,
 )
+from hermes_agent.core.chat import Conversation
+from hermes_agent.gateway.channel import Part, Said
+from hermes_agent.gateway.matrix.decryption import canonical, unpadded
+from hermes_agent.host.inbound.message import MINUTE
+from hermes_agent.skills.skill import MOST
 from hermes_agent.testing.clock import FakeClock
 from tests.doubles.matrix import OWN
 from tests.gateway.matrix.hearing import ANN, ROOM, Hearing, hearing, until

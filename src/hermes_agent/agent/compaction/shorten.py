@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 
 from hermes_agent.agent.compaction.compactor import GAIN, Cut, Room, cut
-from hermes_agent.agent.compaction.note import (
+from hermes_agent.agent.compaction.shorten import (
     WRITER,
     asked,
     earlier,
@@ -23,14 +23,13 @@ from hermes_agent.agent.compaction.note import (
     trimmed,
 )
 from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.prompt import Tail
 from hermes_agent.agent.session import Session, pruned
-from hermes_agent.agent.tail import Tail
+from hermes_agent.core.clock import Ids
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, MalformedReply, StoreError
 from hermes_agent.core.events import Cause, Compacted, Notice, Strategy
-from hermes_agent.core.ids import Ids
-from hermes_agent.core.messages import KEPT_WHOLE, Message, said
-from hermes_agent.core.model import Model, ModelRequest, Reply
+from hermes_agent.core.messages import KEPT_WHOLE, Message, Model, ModelRequest, Reply, said
 from hermes_agent.core.section import Section, estimate_tokens, freeze, tokens_of
 
 log = logging.getLogger(__name__)

@@ -14,8 +14,7 @@ import msgspec
 
 from hermes_agent.api.problems import bad
 from hermes_agent.core.messages import Origin, Text
-from hermes_agent.host.inbound.message import Refused
-from hermes_agent.host.inbound.sse import written
+from hermes_agent.host.inbound.message import Refused, written
 from hermes_agent.host.process import open_piped
 
 SLOT = re.compile(r"\{([\w.-]+)\}")

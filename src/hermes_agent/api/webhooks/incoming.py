@@ -18,7 +18,7 @@ from hermes_agent.api.meta import healthy
 from hermes_agent.api.metrics import Metrics
 from hermes_agent.api.problems import in_json, missing
 from hermes_agent.api.run_view import Ref
-from hermes_agent.api.webhooks.filters import fenced, field_of, filled, parsed, passes
+from hermes_agent.api.webhooks.incoming import fenced, field_of, filled, parsed, passes
 from hermes_agent.api.webhooks.signatures import SCHEMES, Proven, Signed
 from hermes_agent.app.chats.settings import ChannelSettings, place_named
 from hermes_agent.app.operations.access import Access
@@ -26,14 +26,12 @@ from hermes_agent.app.operations.chats import is_posted, post_once, retried
 from hermes_agent.app.operations.sessions import list_sessions
 from hermes_agent.app.settings import WebhookRoute, WebhookSettings
 from hermes_agent.app.system import System
+from hermes_agent.core.chat import Content, Conversation, Inbound, Letter, Principal
 from hermes_agent.core.errors import ConfigError, HermesError, UnknownSession
 from hermes_agent.core.events import RunEnded
-from hermes_agent.core.inbound import Conversation, Inbound, Principal
 from hermes_agent.core.messages import Text
-from hermes_agent.core.outbound import Content, Letter
-from hermes_agent.host.inbound.guard import Pace, Room, read
 from hermes_agent.host.inbound.listener import Routes
-from hermes_agent.host.inbound.message import Handler, Refused, Request, Response
+from hermes_agent.host.inbound.message import Handler, Pace, Refused, Request, Response, Room, read
 from hermes_agent.host.tasks import spawn
 
 log = logging.getLogger(__name__)

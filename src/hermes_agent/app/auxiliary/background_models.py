@@ -10,20 +10,18 @@ from typing import Protocol
 
 from hermes_agent.agent.session import Session
 from hermes_agent.app.auxiliary.asking import Small, asked
+from hermes_agent.app.auxiliary.background_models import Titles
 from hermes_agent.app.auxiliary.settings import AuxiliaryModel, AuxiliarySettings, Purpose
-from hermes_agent.app.auxiliary.title import Titles
 from hermes_agent.app.auxiliary.vision import Assisted
 from hermes_agent.app.process import Options
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel
 from hermes_agent.core.events import RunEnded
-from hermes_agent.core.messages import said
-from hermes_agent.core.model import Delta, Model, ModelRequest, Reply, Through
+from hermes_agent.core.messages import Delta, Model, ModelRequest, Reply, Through, said
 from hermes_agent.host.late import Needs
 from hermes_agent.providers.broker import Ledger
-from hermes_agent.replay.ledger import Book, RunLedger, StoredLedger
-from hermes_agent.replay.seam import Seam
+from hermes_agent.replay.seam import Book, RunLedger, Seam, StoredLedger
 from hermes_agent.store.sessions import Session as SessionRecord
 
 DESCRIBED = "hermes_agent.app.auxiliary.vision:Described"

@@ -14,8 +14,7 @@ from hermes_agent.app.auxiliary.asking import Small, asked
 from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Outcome, RunEnded
-from hermes_agent.core.messages import Role, said
-from hermes_agent.core.model import Model
+from hermes_agent.core.messages import Model, Role, said
 from hermes_agent.host.late import Needs
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.host.tasks import spawn

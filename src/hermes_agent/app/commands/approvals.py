@@ -6,12 +6,12 @@ import hashlib
 from dataclasses import replace
 
 from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.app.operations.access import say_verb
 from hermes_agent.app.operations.approvals import ALLOWED
-from hermes_agent.app.operations.verbs import say_verb
 from hermes_agent.core.answers import answer_in, open_in, reason_in
+from hermes_agent.core.chat import Conversation, Standing
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Asked
-from hermes_agent.core.inbound import Conversation, Standing
 from hermes_agent.store.sessions import Session
 
 WORDS = ("once", "session", "always", "rule")

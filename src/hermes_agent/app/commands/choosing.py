@@ -6,8 +6,8 @@ import asyncio
 from functools import partial
 
 from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.app.operations.access import say_verb
 from hermes_agent.app.operations.approvals import ALLOWED, list_approvals
-from hermes_agent.app.operations.verbs import say_verb
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.snapshot import EFFORT
 from hermes_agent.core.errors import HermesError

@@ -11,7 +11,7 @@ from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Compacted, Pinned, PrefixFrozen, Unpinned
 from hermes_agent.core.messages import Message, Origin, Role
-from hermes_agent.core.plural import plural
+from hermes_agent.core.shown import plural
 
 READ_ONLY = re.compile(r"\bread[- ]?only\b", re.IGNORECASE)
 CHANGES = (Capability.FS_WRITE, Capability.EXEC, Capability.MESSAGE, Capability.SCHEDULE)

@@ -8,12 +8,12 @@ from functools import partial
 
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.app.operations.access import Noun, say_verb
 from hermes_agent.app.operations.learning import CURATED, LEARNED
 from hermes_agent.app.operations.memory import FACTS, NOTES
 from hermes_agent.app.operations.trust import TRUST
-from hermes_agent.app.operations.verbs import Noun, say_verb
+from hermes_agent.core.chat import Standing
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Standing
 from hermes_agent.skills.invoke import BadBundle, Bundles, bundles_of
 from hermes_agent.skills.library import whole_line
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.app.operations.serving import note_asker
+from hermes_agent.core.chat import Busy
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Busy
-from hermes_agent.core.plural import plural
+from hermes_agent.core.shown import plural
 from hermes_agent.host.late import late
 
 ALL = "all"

@@ -20,8 +20,7 @@ from hermes_agent.core.clock import moment
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Compacted, Entry, MessageTaken, Replied, ToolEnded, Undone
 from hermes_agent.core.messages import File, Image, Message, Role, Text, ToolResult
-from hermes_agent.core.plural import plural
-from hermes_agent.core.shown import additions, words_of
+from hermes_agent.core.shown import additions, plural, words_of
 
 SHOWN, SHOWN_WHOLE = 400, 200_000
 """Characters of one message."""

@@ -9,16 +9,15 @@ from hermes_agent.agent.agent import Proposed
 from hermes_agent.app.learning.work import HomeWriters
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
+from hermes_agent.core.chat import Standings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ToolError
-from hermes_agent.core.inbound import Standings
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.core.tool import Answer
 from hermes_agent.host.late import Needs
 from hermes_agent.learning.drafts import Draft, Evidence, Waits, draft_of
-from hermes_agent.learning.gate import DICTATED, MEANT, LessonGate, sources_of
-from hermes_agent.learning.proposing import Proposing
+from hermes_agent.learning.proposing import DICTATED, MEANT, LessonGate, Proposing, sources_of
 from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.settings import label_of
 from hermes_agent.store.database import Store

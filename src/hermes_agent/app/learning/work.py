@@ -16,18 +16,17 @@ from hermes_agent.app.folder_trust import TrustedFolders
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.chat import Conversation, Standings
+from hermes_agent.core.clock import Clock, Ids, RandomIds
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Notice
-from hermes_agent.core.ids import Ids, RandomIds
-from hermes_agent.core.inbound import Conversation, Standings
-from hermes_agent.core.model import Model
+from hermes_agent.core.messages import Model
 from hermes_agent.core.quick_replies import LESSON
 from hermes_agent.core.spending import Limit, Scope, nanos
 from hermes_agent.core.tool import Tool
-from hermes_agent.host.files import read_small
 from hermes_agent.host.late import Needs, late
+from hermes_agent.host.paths import read_small
 from hermes_agent.learning.drafts import Draft, evidence_of
 from hermes_agent.learning.jobs import Does, Jobs
 from hermes_agent.learning.learned import Learned, Retracting, Undoing
@@ -38,12 +37,11 @@ from hermes_agent.learning.typed import TOOL, objection
 from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.settings import label_of, person_of, target_of
 from hermes_agent.memory.tools import MemoryTools
-from hermes_agent.replay.ledger import Book, StoredLedger
+from hermes_agent.replay.seam import Book, StoredLedger
 from hermes_agent.runs.front import Hermes
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed
 from hermes_agent.skills.format import inside
-from hermes_agent.skills.places import MOST
-from hermes_agent.skills.skill import FILE, Layer
+from hermes_agent.skills.skill import FILE, MOST, Layer
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind
 from hermes_agent.store.learning.proposals import Proposal

@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from hermes_agent.app.household import local_owner, open_store_of
+from hermes_agent.core.chat import Conversation, Principal, Standing
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.store.versions import Author
 
 if TYPE_CHECKING:

@@ -9,13 +9,15 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import (
     Abilities,
     Channel,
     ChannelError,
+    Hear,
     Kind,
+    Media,
     MessageGone,
     Needs,
     NeverHere,
@@ -25,7 +27,6 @@ from hermes_agent.gateway.channel import (
     Unit,
 )
 from hermes_agent.gateway.chat_migration import ChatMigration
-from hermes_agent.gateway.inbound_events import Hear, Media
 from hermes_agent.gateway.matrix.client import (
     SIGNS,
     SLOT,
@@ -47,8 +48,7 @@ from hermes_agent.gateway.matrix.decryption import Decryption
 from hermes_agent.gateway.matrix.membership import Membership, Places
 from hermes_agent.gateway.matrix.rooms import PLATFORM, Crypto, Known, Reader, Rooms
 from hermes_agent.gateway.matrix.sync import Sync
-from hermes_agent.gateway.service import Service
-from hermes_agent.gateway.upload import bytes_of
+from hermes_agent.gateway.service import Service, bytes_of
 
 TYPING_SECONDS = 10.0
 MESSAGE, REACTION = "m.room.message", "m.reaction"

@@ -14,13 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from hermes_agent.app.auxiliary.background_models import PREFIX, Party, VerificationReplies
 from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow
 from hermes_agent.gateway.matrix.client import Client, Event, count, inside, table, tables, text
+from hermes_agent.gateway.matrix.decryption import Vouching
 from hermes_agent.gateway.matrix.devices import ENCRYPTED, SIGNED, WRONG, Device, Devices
 from hermes_agent.gateway.matrix.rooms import Crypto, Rooms, Say
-from hermes_agent.gateway.matrix.signing import Vouching
-from hermes_agent.gateway.matrix.verifying import PREFIX, Party, VerificationReplies
 from hermes_agent.host.late import libraries
 
 log = logging.getLogger(__name__)

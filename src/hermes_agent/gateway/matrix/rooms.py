@@ -10,12 +10,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from urllib.parse import unquote
 
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.bounded_cache import BoundedCache
-from hermes_agent.gateway.channel import MessageGone, NeverHere
+from hermes_agent.gateway.channel import Heard, Media, MessageGone, NeverHere, Pressed, Removed, Said, Sender, Withdrawn
 from hermes_agent.gateway.chat_migration import ChatMigration
-from hermes_agent.gateway.inbound_events import Heard, Media, Pressed, Removed, Said, Sender, Withdrawn
 from hermes_agent.gateway.matrix.client import (
     SIGNS,
     SLOT,

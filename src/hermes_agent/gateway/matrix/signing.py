@@ -14,8 +14,8 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HomeError
 from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow, TokenRefused
 from hermes_agent.gateway.matrix.client import Client, Event, inside, table, text
-from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.late import libraries
+from hermes_agent.host.paths import read_small, write_private
 
 USAGES = ("master", "self_signing", "user_signing")
 SEED_BYTES = 32

@@ -11,15 +11,14 @@ from dataclasses import field
 from functools import partial
 from typing import Any
 
+from hermes_agent.app.auxiliary.background_models import PREFIX, is_verification
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.access_control import harmless
-from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow
+from hermes_agent.gateway.channel import ChannelError, Hear, MessageGone, NeverHere, NotNow, Removed, Said
 from hermes_agent.gateway.dispatcher import Cursor, Dispatcher, dispatching, is_control
-from hermes_agent.gateway.inbound_events import Hear, Removed, Said
 from hermes_agent.gateway.matrix.client import Client, Event, inside, joined, number, table, tables, text
 from hermes_agent.gateway.matrix.membership import Membership, Place, Places
 from hermes_agent.gateway.matrix.rooms import NAME, Crypto, Reader, Rooms
-from hermes_agent.gateway.matrix.verifying import PREFIX, is_verification
 from hermes_agent.host.tasks import spawn
 
 log = logging.getLogger(__name__)

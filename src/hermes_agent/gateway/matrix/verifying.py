@@ -19,9 +19,9 @@ from weakref import WeakValueDictionary
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.channel import ChannelError
 from hermes_agent.gateway.matrix.client import Event, inside, table, text
+from hermes_agent.gateway.matrix.decryption import canonical, unpadded
 from hermes_agent.gateway.matrix.devices import Devices
 from hermes_agent.gateway.matrix.rooms import Rooms, Say
-from hermes_agent.gateway.matrix.signing import canonical, unpadded
 from hermes_agent.host.late import libraries
 from hermes_agent.host.tasks import spawn
 

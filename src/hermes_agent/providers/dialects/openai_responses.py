@@ -8,10 +8,23 @@ from typing import Any
 
 import msgspec
 
-from hermes_agent.core.messages import File, Image, Part, Role, Text, Thinking, ToolCall, ToolResult
-from hermes_agent.core.model import Delta, ModelRequest, Prefix, StopReason, Usage
+from hermes_agent.core.messages import (
+    Delta,
+    File,
+    Image,
+    ModelRequest,
+    Part,
+    Prefix,
+    Role,
+    StopReason,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from hermes_agent.providers.dialect import ConversationCompiler, Dialect
-from hermes_agent.providers.outcomes import OPENAI_ERRORS
+from hermes_agent.providers.outcomes import OPENAI_ERRORS, Table, Taken, Wire
 from hermes_agent.providers.reading import (
     Block,
     ReplyReader,
@@ -24,7 +37,6 @@ from hermes_agent.providers.reading import (
 )
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.verifier import Turn
-from hermes_agent.providers.wire import Table, Taken, Wire
 
 # Events follow https://platform.openai.com/docs/api-reference/responses-streaming.
 

@@ -13,7 +13,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.http import Http
 from hermes_agent.providers.route import Route
-from hermes_agent.providers.routing.cooldowns import BriefCoolDowns, CoolDowns, Use
+from hermes_agent.providers.routing.chain import BriefCoolDowns, CoolDowns, Use
 from hermes_agent.providers.settings import CredentialSettings, ModelSettings
 from hermes_agent.providers.vendor import Vendor
 from hermes_agent.providers.vendors import VENDORS

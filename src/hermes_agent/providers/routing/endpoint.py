@@ -12,22 +12,20 @@ from typing import Protocol
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ProviderError, TimedOut
-from hermes_agent.core.messages import Message, Role
-from hermes_agent.core.model import Delta, ModelRequest, Reply, Usage
+from hermes_agent.core.messages import Delta, Message, ModelRequest, Reply, Role, Usage
 from hermes_agent.core.shape import Shape, marks_of
 from hermes_agent.core.spending import Bid, Grant
 from hermes_agent.host.logs import log_of
-from hermes_agent.providers.budget import Sizes, bid_of
 from hermes_agent.providers.catalog import cost
 from hermes_agent.providers.client import Client, Patience
 from hermes_agent.providers.dialect import ConversationCompiler
 from hermes_agent.providers.dialects import dialect_of
 from hermes_agent.providers.local import real_window
-from hermes_agent.providers.outcomes import failure
+from hermes_agent.providers.outcomes import Finished, failure
 from hermes_agent.providers.reading import json_bytes
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.routing.chain import Chain
-from hermes_agent.providers.wire import Finished
+from hermes_agent.providers.routing.endpoint import Sizes, bid_of
 
 # Conversations whose compiled requests are kept; the least recently asked one is compiled anew when it goes on.
 KEPT_CONVERSATIONS = 32

@@ -19,7 +19,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import AuthRefused, MalformedReply, ServerFailed, Unreachable
 from hermes_agent.host.http import Http
-from hermes_agent.providers.signin.facts import SignIn
+from hermes_agent.providers.signin.ways import SignIn
 
 if TYPE_CHECKING:
     import httpx2

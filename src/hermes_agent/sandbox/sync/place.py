@@ -13,8 +13,8 @@ from hermes_agent.core.effects import Location
 from hermes_agent.core.errors import HermesError
 from hermes_agent.sandbox.place import Command, Deletion, Ended, PlaceFailed
 from hermes_agent.sandbox.remote_place import RemoteCommand, RemotePlace
+from hermes_agent.sandbox.sync.place import Sync
 from hermes_agent.sandbox.sync.sides import Here, Rules, Shell, There, is_too_much
-from hermes_agent.sandbox.sync.syncing import Sync
 from hermes_agent.sandbox.transport import Ways
 
 

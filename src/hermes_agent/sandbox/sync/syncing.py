@@ -18,8 +18,8 @@ from pathlib import Path
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.files import write_private
 from hermes_agent.host.locks import held, in_thread
+from hermes_agent.host.paths import write_private
 from hermes_agent.sandbox.place import Deletion, Ended, PlaceFailed
 from hermes_agent.sandbox.sync.sides import FETCH, MARK, REMOVE, SEND, THEIRS, Found, Here, There, unpacked
 

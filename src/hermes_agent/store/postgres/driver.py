@@ -8,10 +8,9 @@ from contextlib import asynccontextmanager
 from dataclasses import field
 from typing import Any, Protocol
 
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import DatabaseUnreachable, DiskFull, StoreError
-from hermes_agent.core.ids import RandomIds
 from hermes_agent.host.late import libraries
 from hermes_agent.store.transaction import Value
 

@@ -10,10 +10,10 @@ import apsw
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import DatabaseDamaged, DatabaseTooNew, DatabaseUnreachable
-from hermes_agent.host.lock_file import locked
+from hermes_agent.host.locks import locked
 from hermes_agent.store.migrations import Step, newest, steps_after
 from hermes_agent.store.sqlite.errors import refuse_network
-from hermes_agent.store.sqlite.sidecars import Sidecars, discard
+from hermes_agent.store.sqlite.opening import Sidecars, discard
 
 APPLICATION = 0x4845524D  # "HERM", in the file's header
 STEPS = Path(__file__).parent.parent / "sql" / "sqlite"

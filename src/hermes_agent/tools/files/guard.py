@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import Refused, ToolError
-from hermes_agent.host.files import followed
+from hermes_agent.host.paths import followed
 from hermes_agent.sandbox.walls import UNBOUNDED, Walls
 
 # Trees that hold devices and views of the kernel instead of files.
