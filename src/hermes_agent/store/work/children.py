@@ -7,7 +7,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.store.bodies import storable
+from hermes_agent.store.bodies import storable, written
 from hermes_agent.store.transaction import Row, Tables, Transaction
 
 FIELDS = (
@@ -172,14 +172,27 @@ class Children(Tables):
             await tx.run(EMPTY, session)
         return True
 
+    async def abandon(self, tx: Transaction, session: str, reason: str, at: float) -> None:
+        """Stop a child, and what it started, whose report nobody will read."""
+        await tx.run(DELIVER, session, Delivery.NOBODY)
+        if await self.stop(tx, session, reason, at):
+            await self.end(tx, session, "stopped", written({"summary": reason}), at)
+            await self.abandon_all(tx, session, reason, at)
+
+    async def abandon_all(self, tx: Transaction, parent: str, reason: str, at: float) -> None:
+        """Stop all children of a session."""
+        for row in await tx.rows(OF_PARENT, parent):
+            if (child := _child(row)).is_open:
+                await self.abandon(tx, child.session, reason, at)
+
     async def address(self, tx: Transaction, child: Child) -> tuple[str, str]:
         """For the mail about a child: the principal (by key) that it works for, and the queue of its parent."""
         whose, lane = await tx.row(WHOSE, child.session), await tx.row(QUEUE, child.parent)
         return (whose[0] if whose else ""), (lane[0] if lane else child.queue)
 
-    async def deliver(self, tx: Transaction, session: str, delivery: Delivery) -> None:
-        """Change where the report goes."""
-        await tx.run(DELIVER, session, delivery)
+    async def send(self, tx: Transaction, session: str) -> None:
+        """Let the report go as mail, which was for a call."""
+        await tx.run(DELIVER, session, Delivery.MAIL)
 
     async def reopen(self, tx: Transaction, session: str, queue: str) -> bool:
         """Note that a child that had ended got another message: its next report goes as mail. False where it has not

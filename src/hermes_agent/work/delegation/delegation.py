@@ -198,17 +198,14 @@ class Delegation:
 
         async def change(tx: Transaction) -> None:
             for child in await self.children.awaited(tx, record.id, run):
-                if child.is_open:
-                    await self._leave(tx, child, now, stopped=stopped)
+                if child.is_open and stopped:
+                    await self.children.abandon(tx, child.session, STOPPED, now)
+                elif child.is_open:
+                    await self.children.send(tx, child.session)
                 elif child.call in open_calls and not stopped:
                     await self._post(tx, child, record, child.run)
 
         return change
-
-    async def _leave(self, tx: Transaction, child: Child, now: float, *, stopped: bool) -> None:
-        await self.children.deliver(tx, child.session, Delivery.NOBODY if stopped else Delivery.MAIL)
-        if stopped and await self.children.stop(tx, child.session, STOPPED, now):
-            await self.children.end(tx, child.session, Outcome.STOPPED, Report(summary=STOPPED).body, now)
 
     async def _post(self, tx: Transaction, child: Child, parent: SessionRecord, run: str) -> None:
         report, (principal, queue) = report_of(child), await self.children.address(tx, child)
