@@ -109,12 +109,28 @@ async def test_a_goal_is_done_when_its_card_is_done_and_only_cards_that_its_pers
         card = await made(board)
         wanted = (Criterion(kind=Kind.BOARD, text=card.id),)
         goal = await started(there, criteria=wanted)
-        assert (await ended(there, goal)).unmet == (f"board {card.id}: unmet",)
+        waiting = await ended(there, goal)
+        assert (waiting.state, waiting.unmet) == (State.WAITING, (f"board {card.id}: unmet",))
         with pytest.raises(HermesError, match=f"no card {card.id} of yours"):
             await work_of(there).desk.create(ANNAS, Wish(text="x", criteria=wanted), None, "")
 
+        turns = len(there.server.exchanges)
+        work_of(there).watch(there.record.id)
         await board.complete(ME, card.id, "Done by hand.")
-        checked = await work_of(there).desk.check(goal)
+        await reached(there, State.DONE, goal)
+        receipts = await system.store.goals.receipts(goal.id)
 
-    assert checked.met
-    assert checked.checks[0].evidence == "the card is done"
+    assert receipts[0].evidence == "the card is done"
+    assert len(there.server.exchanges) == turns
+
+
+@pytest.mark.parametrize(("attended", "letters"), [(True, []), (False, ["telegram:dm:7"])])
+async def test_news_go_to_the_home_chat_where_nobody_sees_the_session(tmp_path: Path, attended: bool, letters: list[str]):
+    more = "goals:\n  stalls: 2\ngateway:\n  channels:\n    telegram: {home: '7'}\n"
+    async with place(tmp_path, claims, Options(attended=attended), more=more) as there:
+        goal = await ended(there, await started(there, criteria=NEVER))
+        told = await there.runtime.store.read(lambda tx: tx.rows("SELECT place, body FROM outbox"))
+
+    assert goal.state is State.BLOCKED
+    assert [where for where, _ in told] == letters
+    assert all(f"Goal {goal.id} is blocked" in str(body) for _, body in told)

@@ -37,7 +37,7 @@ async def main(root: Path, folder: str, turns: int, kill: int) -> None:
             work = system.snapshots.now.needs.made(GOALS)
             wish = Wish(text="Reach it.", criteria=(COMMAND,), turns=turns)
             await work.desk.create(work.owned_by(system.owner.key), wish, record, folder)
-        while (await system.store.goals.list(ended=True))[0].state in PURSUED_STATES:
+        while (goal := (await system.store.goals.list(ended=True))[0]).state in PURSUED_STATES or goal.untold:
             await asyncio.sleep(0.02)
         print(commits, flush=True)
 

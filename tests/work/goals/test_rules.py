@@ -8,6 +8,7 @@ import pytest
 from hermes_agent.core.events import Outcome, RunEnded
 from hermes_agent.store.work.goals import Check, Criterion, Goal, Kind, State
 from hermes_agent.work.goals.rules import (
+    FOR_CARDS,
     LONGEST,
     MOST_DRIFT,
     MOST_GARBLED,
@@ -141,7 +142,7 @@ def test_a_used_up_account_ends_as_a_limit():
 @pytest.mark.parametrize(
     ("one", "what", "why"),
     [
-        (check("impossible", "It has no tests.", criterion=WORDS), found(), "judged impossible: It has no tests."),
+        (check("impossible", "It has no tests.", criterion=WORDS), found(), "cannot be met: It has no tests."),
         (check("unmet", "the folder is gone"), found(), "is gone"),
         (check("unmet"), found(unapproved="It leaves the wall."), "nobody was there: It leaves the wall."),
     ],
@@ -151,6 +152,20 @@ def test_what_only_a_person_can_change_blocks_at_once(one: Check, what: Found, w
 
     assert decision.goal.state is State.BLOCKED
     assert why in decision.news
+
+
+def test_a_goal_that_only_cards_hold_up_waits_for_them_and_is_never_without_progress():
+    card = Criterion(kind=Kind.BOARD, text="t_1")
+    goal = replace(GOAL, criteria=(COMMAND, card))
+    open_, gone = check("unmet", "the card is ready", criterion=card), check("impossible", "no such card", criterion=card)
+    decision = Decision(goal=goal)
+    for _ in range(5):
+        decision = decide(decision.goal, [check("met"), open_], found(), MOST)
+        assert (decision.goal.state, decision.goal.why, decision.continues) == (State.WAITING, FOR_CARDS, False)
+
+    assert decide(goal, [check("unmet"), open_], found(), MOST).continues
+    assert decide(goal, [check("met"), gone], found(), MOST).goal.state is State.BLOCKED
+    assert decide(goal, [check("met"), open_], found(spent=True), MOST).goal.state is State.WAITING
 
 
 def test_a_judge_that_cannot_be_read_blocks_after_three_answers_in_a_row():

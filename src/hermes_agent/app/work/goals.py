@@ -11,8 +11,9 @@ from hermes_agent.app.auxiliary.asking import Small, asked
 from hermes_agent.app.auxiliary.background_models import BackgroundModels
 from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.chats.people import People
+from hermes_agent.app.chats.settings import GatewaySettings, homes_in
 from hermes_agent.app.process import Options
-from hermes_agent.app.work import GOALS, WorkPart, whose
+from hermes_agent.app.work import GOALS, OWNER, WorkPart, whose
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
@@ -106,6 +107,7 @@ class GoalWork:
                 checker=self.checker,
                 principal=self._principal,
                 by_outbox=needs.get(People).channels.__contains__,
+                home=self._home,
                 show=self._show,
                 sessions=self._own if self._options.own_only else None,
             )
@@ -127,6 +129,12 @@ class GoalWork:
     async def _show(self, goal: Goal) -> None:
         await self.files.show(goal)
         self._moved.set()
+
+    def _home(self, goal: Goal) -> Conversation | None:
+        """The owner's home chat, for news of their goal that nobody may see in its session."""
+        there = self._options.attended and self._options.own_only
+        homes = [each for each in homes_in(self._needs.get(GatewaySettings).channels) if each.is_private]
+        return None if there or goal.principal != OWNER else next(iter(homes), None)
 
     def owned_by(self, principal: str) -> Whose:
         """Whose goals this principal has."""

@@ -18,7 +18,9 @@ from hermes_agent.core.events import Entry, MessageTaken, Replied, ToolEnded, To
 from hermes_agent.core.messages import Origin, Role, Text, ToolResult
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, Place, PlaceFailed, Running
 from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.store.work.cards import CLOSED, Status
 from hermes_agent.store.work.goals import Check, Criterion, Goal, Kind
+from hermes_agent.tools.danger.judging import only_reads
 from hermes_agent.tools.excerpt import cleaned
 from hermes_agent.work.goals.judge import Judged, judged, question_of
 from hermes_agent.work.goals.rules import GONE, SHOWN
@@ -67,13 +69,23 @@ class Checker:
         """The receipts of all criteria that no model is needed for, under exec ids that begin with `name`. A command
         that was begun under its id is waited for. A `brief` check ends each command after some seconds."""
         seconds = min(self.seconds, BRIEF_SECONDS) if brief else self.seconds
-        found: list[Check] = []
-        for number, each in enumerate(goal.criteria):
+        facts = [(number, each) for number, each in enumerate(goal.criteria) if each.kind is not Kind.JUDGE]
+        reading = [fact for fact in facts if _only_reads(fact[1], goal.folder)]
+        found: dict[int, Check] = {}
+
+        async def check(number: int, each: Criterion) -> None:
             if each.kind is Kind.BOARD:
-                found.append(await self._of_card(goal, each))
-            elif each.kind is not Kind.JUDGE:
-                found.append(await self._of_command(goal, each, f"{name}-{number}", seconds))
-        return found
+                found[number] = await self.of_card(goal, each)
+            else:
+                found[number] = await self._of_command(goal, each, f"{name}-{number}", seconds)
+
+        async with asyncio.TaskGroup() as group:
+            for fact in reading:
+                group.create_task(check(*fact), name="check")
+        for fact in facts:
+            if fact not in reading:
+                await check(*fact)
+        return [found[number] for number, _ in facts]
 
     async def words(self, goal: Goal, record: SessionRecord, entries: Sequence[Entry]) -> list[Check]:
         """The receipts of the criteria in words, from one question to the judge. Raises `LimitReached`."""
@@ -108,10 +120,12 @@ class Checker:
         """A line that changes with the files of the goal's folder."""
         return (await self._run(f"{name}-state", STATE, goal.folder, STATE_SECONDS)).output
 
-    async def _of_card(self, goal: Goal, criterion: Criterion) -> Check:
+    async def of_card(self, goal: Goal, criterion: Criterion) -> Check:
+        """The receipt of a card, which nothing can make done where it is cancelled, archived or gone."""
         began = self.clock.now()
         state = await self.card(goal.principal, criterion.text) if self.card is not None else ""
-        verdict, told = "met" if state == "done" else "unmet", f"the card is {state}" if state else "no such card"
+        verdict = "met" if state == Status.DONE else "impossible" if state in ("", *CLOSED) else "unmet"
+        told = f"the card is {state}" if state else "no such card"
         seconds = self.clock.now() - began
         return Check(
             criterion=str(criterion), kind=criterion.kind, at=began, seconds=seconds, verdict=verdict, evidence=told
@@ -166,6 +180,10 @@ async def _ran(running: Running, ended: Ended) -> Ran:
         output=cleaned(tail.decode("utf-8", "replace")).strip(),
         output_hash=hashlib.sha256(tail).hexdigest()[:16],
     )
+
+
+def _only_reads(criterion: Criterion, folder: str) -> bool:
+    return criterion.kind is not Kind.COMMAND or only_reads(criterion.text, folder)
 
 
 def file_command(criterion: Criterion) -> str:

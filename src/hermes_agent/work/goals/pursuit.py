@@ -25,9 +25,19 @@ from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.work.goal_rounds import MOST_ATTEMPTS, Round
-from hermes_agent.store.work.goals import Check, Goal, State
+from hermes_agent.store.work.goals import Check, Goal, Kind, State
 from hermes_agent.work.goals.checks import Checker, effects_of, person_spoke, unapproved_in
-from hermes_agent.work.goals.rules import SOURCE, Decision, Found, after_run, blocked, continuation, decide, reported
+from hermes_agent.work.goals.rules import (
+    FOR_CARDS,
+    SOURCE,
+    Decision,
+    Found,
+    after_run,
+    blocked,
+    continuation,
+    decide,
+    reported,
+)
 from hermes_agent.work.goals.settings import GoalSettings
 
 PEER_SECONDS = 5.0
@@ -40,7 +50,8 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PursuitContext:
     """What goals need of the system around them. `principal` gives a principal by key, `by_outbox` says whether news
-    for a platform go through the outbox, `show` writes the goal's file. `sessions`: whose goals this process pursues
+    for a platform go through the outbox, `home` gives the chat where they go too (None: the session is enough), `show`
+    writes the goal's file. `sessions`: whose goals this process pursues
     (None: all of its queue)."""
 
     store: Store
@@ -50,6 +61,7 @@ class PursuitContext:
     checker: Checker
     principal: Callable[[str], Principal]
     by_outbox: Callable[[str], bool]
+    home: Callable[[Goal], Conversation | None]
     show: Callable[[Goal], Awaitable[None]]
     sessions: Collection[str] | None = None
 
@@ -101,15 +113,20 @@ class Pursuit:
         """See `runs.alarm.Source`."""
         if len(self._tasks) < MOST_AT_ONCE and await self._rounds.ready(self._queue, self._sessions):
             return 0.0
-        times = [self._due_at(goal) for goal in await self._mine()]
+        times = [await self._due_at(goal) for goal in await self._mine()]
         if await self._rounds.peers_check(self._queue):
             times.append(self._clock.now() + PEER_SECONDS)
         return min((each for each in times if each is not None), default=None)
 
-    def _due_at(self, goal: Goal) -> float | None:
+    async def _due_at(self, goal: Goal) -> float | None:
         if goal.id in self._tasks:
             return None
-        return 0.0 if goal.untold or goal.wait_exec else goal.wait_until
+        is_due = goal.untold or goal.wait_exec or (goal.why == FOR_CARDS and await self._has_cards(goal))
+        return 0.0 if is_due else goal.wait_until
+
+    async def _has_cards(self, goal: Goal) -> bool:
+        cards = [each for each in goal.criteria if each.kind is Kind.BOARD]
+        return all([(await self._around.checker.of_card(goal, each)).verdict == "met" for each in cards])
 
     async def _mine(self) -> list[Goal]:
         """The goals with something due that this process looks after."""
@@ -126,7 +143,7 @@ class Pursuit:
         """See `runs.alarm.Source`."""
         now = self._clock.now()
         for goal in await self._mine():
-            due = self._due_at(goal)
+            due = await self._due_at(goal)
             if due is None or due > now:
                 continue
             act = self._tell(goal) if goal.untold else self._wait(goal) if goal.wait_exec else self.look_at(goal.id)
@@ -298,25 +315,32 @@ class Pursuit:
     # 4. News
 
     async def _tell(self, goal: Goal) -> None:
-        """Tell the person what became of the goal: by the outbox once, elsewhere as a notice in the session."""
+        """Tell the person what became of the goal, once: by the outbox, elsewhere as a notice in the session, and at
+        home where they may not look into that."""
         record = await self._store.sessions.get(goal.session) if goal.session else None
-        if record is not None and not self._around.by_outbox(record.surface):
-            await self._around.hermes.notify(record, Notice(text=goal.untold, level="news"))
+        is_sent = record is not None and self._around.by_outbox(record.surface)
+        chats = [Conversation.parse(record.conversation)] if record is not None and is_sent else []
+        chats += [home] if not is_sent and (home := self._around.home(goal)) else []
 
-        async def change(tx: Transaction) -> Goal | None:
-            told = await self._goals.become(tx, goal.id, lambda there: _told(there, goal.untold))
-            if told is not None and record is not None and self._around.by_outbox(record.surface):
-                letter = Letter(
-                    key=f"{SOURCE}:{goal.id}:{goal.revision}:{goal.round}:{goal.state}",
-                    to=Conversation.parse(record.conversation),
-                    content=Content(text=goal.untold),
-                    session=record.id,
-                )
-                await self._store.outbox.put(tx, letter)
-            return told
+        async def change(tx: Transaction) -> None:
+            if await self._goals.become(tx, goal.id, lambda there: _told(there, goal.untold)) is None:
+                return
+            key, content = f"{SOURCE}:{goal.id}:{goal.revision}:{goal.round}:{goal.state}", Content(text=goal.untold)
+            for to in chats:
+                await self._store.outbox.put(tx, Letter(key=key, to=to, content=content, session=goal.session))
 
-        told = await self._store.write(change)
-        await self._around.show(goal if told is None else told)
+        if record is None or is_sent:
+            await self._store.write(change)
+        else:
+            async with self._around.hermes.holding(record.id, beside_run=True) as journal:
+                if await self._is_untold(goal):  # Whoever tells it holds the session.
+                    self._around.hermes.scheduler.service.speaks(journal, record)
+                    await journal.commit(Notice(text=goal.untold, level="news"), changes=[change])
+        await self._around.show(await self._goals.get(goal.id) or goal)
+
+    async def _is_untold(self, goal: Goal) -> bool:
+        found = await self._goals.get(goal.id)
+        return found is not None and found.untold == goal.untold
 
 
 def _after(there: Goal, claimed: Round, decision: Decision, pending: int) -> Goal | None:

@@ -28,6 +28,7 @@ FIRST_RETRY = 30.0
 """Seconds until a judge that could not be reached is asked again, doubling."""
 OUT_OF_BUDGET = ("money limit", "token limit")
 GONE = "the folder is gone"
+FOR_CARDS = "It waits for cards that others work on."
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?\S*|0x[0-9a-fA-F]+|\d+(\.\d+)?")
 _TEMPORARY = re.compile(r"/tmp/\S+")
 
@@ -104,7 +105,7 @@ def _needs_person(goal: Goal, checks: Sequence[Check], found: Found) -> str:
     """Why only a person can go on; empty where the agent may."""
     impossible = [each for each in checks if each.verdict == "impossible"]
     if impossible:
-        return f"It was judged impossible: {impossible[0].evidence}"
+        return f"{impossible[0].criterion} cannot be met: {impossible[0].evidence}"
     if any(each.evidence == GONE for each in checks):
         return f"{goal.folder} is gone."
     if found.unapproved:
@@ -118,10 +119,10 @@ def _going_on(goal: Goal, checks: Sequence[Check], found: Found, most: GoalSetti
     if goal.unreached:
         later = found.now + FIRST_RETRY * 2 ** (goal.unreached - 1)
         return Decision(goal=replace(goal, state=State.WAITING, why="The judge is out of reach.", wait_until=later))
-    if any(each.verdict == "waiting" for each in checks):
-        return Decision(
-            goal=replace(goal, state=State.WAITING, why="It was judged to wait.", wait_until=found.now + PAUSE)
-        )
+    is_for_cards = {each.kind for each in checks if each.verdict != "met"} == {Kind.BOARD}
+    if is_for_cards or any(each.verdict == "waiting" for each in checks):
+        why = FOR_CARDS if is_for_cards else "It was judged to wait."
+        return Decision(goal=replace(goal, state=State.WAITING, why=why, wait_until=found.now + PAUSE))
     if found.spent:
         return _stopped(limited(goal, "Its money or tokens are used up."))
     goal = marked(goal, checks, found)
