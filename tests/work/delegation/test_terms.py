@@ -40,7 +40,7 @@ def test_every_choice_of_toolsets_is_a_part_of_what_the_parent_has():
         for asked in itertools.combinations(KNOWN, size):
             has = parent(depth)
             try:
-                found = narrowed(has, asked, role, KNOWN, 2)
+                found = narrowed(has, asked, role, KNOWN, SETTINGS)
             except Refused:
                 assert {*asked} & {*NEVER, "delegation"}
                 continue
@@ -52,22 +52,29 @@ def test_every_choice_of_toolsets_is_a_part_of_what_the_parent_has():
 
 def test_what_the_parent_lacks_cannot_be_given():
     with pytest.raises(Refused, match="never widens"):
-        narrowed(parent(toolsets=("files",)), ("web",), Role.LEAF, KNOWN, 2)
-    assert narrowed(parent(toolsets=("files",)), (), Role.LEAF, KNOWN, 2) == ("files",)
-    assert narrowed(parent(toolsets=("memory",)), (), Role.LEAF, KNOWN, 2) == LEAST
+        narrowed(parent(toolsets=("files",)), ("web",), Role.LEAF, KNOWN, SETTINGS)
+    assert narrowed(parent(toolsets=("files",)), (), Role.LEAF, KNOWN, SETTINGS) == ("files",)
+    assert narrowed(parent(toolsets=("memory",)), (), Role.LEAF, KNOWN, SETTINGS) == LEAST
+
+
+def test_tools_of_mcp_servers_are_inherited_unless_the_settings_say_no():
+    has = parent(toolsets=("files", "mcp"))
+
+    assert narrowed(has, (), Role.LEAF, KNOWN, SETTINGS) == ("files", "mcp")
+    assert narrowed(has, (), Role.LEAF, KNOWN, DelegationSettings(inherit_mcp=False)) == ("files",)
 
 
 def test_an_unknown_toolset_is_an_error_with_the_nearest():
     with pytest.raises(BadArguments, match=r"\$.toolsets") as error:
-        narrowed(parent(), ("flies",), Role.LEAF, KNOWN, 2)
+        narrowed(parent(), ("flies",), Role.LEAF, KNOWN, SETTINGS)
     assert error.value.hint == "Did you mean `files`?"
 
 
 @pytest.mark.parametrize("deepest", [1, 2, 3])
 def test_nobody_delegates_on_the_last_level(deepest):
     with pytest.raises(Refused, match="max_depth"):
-        narrowed(parent(deepest), (), Role.ORCHESTRATOR, KNOWN, deepest)
-    above_last = narrowed(parent(deepest - 1), (), Role.ORCHESTRATOR, KNOWN, deepest)
+        narrowed(parent(deepest), (), Role.ORCHESTRATOR, KNOWN, DelegationSettings(max_depth=deepest))
+    above_last = narrowed(parent(deepest - 1), (), Role.ORCHESTRATOR, KNOWN, DelegationSettings(max_depth=deepest))
     assert "delegation" not in above_last
 
 

@@ -7,7 +7,7 @@ import hashlib
 import logging
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,6 @@ from hermes_agent.core.inbound import Principal, Standing, Standings, own_name
 from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.core.messages import Origin, Quoted, Role
 from hermes_agent.core.spending import Scope
-from hermes_agent.core.tool import CallContext
 from hermes_agent.host.files import PRIVATE_FOLDER
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import Home, environment
@@ -90,7 +89,7 @@ def delegation_tools(needs: Needs) -> DelegationTools:
     """Factory of the toolset `delegation`."""
     means = Means(
         parent_of=Parents(needs).of,
-        worktree=lambda call, n: Worktrees(needs.get(Place)).add(call, n),
+        worktree=Worktrees(needs.get(Place)).add,
         keep=partial(kept, needs.get(Home)),
         known=lambda: tuple(needs.get(Toolsets).table),
         clock=needs.get(Clock),
@@ -110,21 +109,23 @@ class Parents:
     def __init__(self, needs: Needs) -> None:
         self._needs = needs
 
-    async def of(self, call: CallContext) -> Parent:
-        """The session of a call, as it is now. Its children work for who spoke, or whoever of several may least."""
+    async def of(self, session: str, speakers: Collection[str], run: str = "") -> Parent:
+        """The session as it is now, in its run or in `run`. Its children work for who spoke, or whoever of several may
+        least."""
         needs, store = self._needs, self._needs.get(Store)
-        journal, record = needs.get(Hermes).scheduler.journal_of(call.session), await store.sessions.get(call.session)
-        if journal is None or record is None:
+        hermes, record = needs.get(Hermes), await store.sessions.get(session)
+        journal = hermes.scheduler.journal_of(session)
+        if record is None or (journal is None and not run):
             raise ToolError("This session is at its end: it starts no agents.")
-        view, mandate = journal.session, await mandate_of(store, record)
-        principal = self._principal(record, sorted(call.speakers))
+        view, mandate = journal.session if journal else await hermes.view(session), await mandate_of(store, record)
+        principal = self._principal(record, sorted(speakers))
         toolsets, lacks = self._has(record, mandate, principal)
-        money, tokens = await self._left(record, mandate, view.run)
+        money, tokens = await self._left(record, mandate, run or view.run)
         said = [message for message in view.messages if message.role is Role.USER and not message.is_runtime]
         return Parent(
             record=record,
             mandate=mandate,
-            run=view.run,
+            run=run or view.run,
             principal=principal,
             toolsets=toolsets,
             lacks=lacks,
@@ -174,13 +175,13 @@ class Worktrees:
     def __init__(self, place: Place) -> None:
         self._place = place
 
-    async def add(self, call: CallContext, n: int) -> tuple[str, str, str]:
-        """Make a worktree for the nth child of a call, once; its folder, branch and commit. Raises `ToolError`."""
-        name = hashlib.sha256(f"{call.key}:{n}".encode()).hexdigest()[:12]
-        code, out = await self._git(call.session, f"{call.key}.{n}.add", ADD.replace("NAME", name), call.workspace)
+    async def add(self, session: str, key: str, folder: str) -> tuple[str, str, str]:
+        """Make a worktree for a child with that key, once; its folder, branch and commit. Raises `ToolError`."""
+        name = hashlib.sha256(key.encode()).hexdigest()[:12]
+        code, out = await self._git(session, f"{key}.add", ADD.replace("NAME", name), folder)
         if code != 0:
             raise ToolError(NO_WORKTREE, quoted=Quoted(text=out.strip()[:500], origin=Origin.TOOL))
-        return f"{call.workspace}/.hermes/worktrees/{name}", f"hermes/{name}", out.split()[-1]
+        return f"{folder}/.hermes/worktrees/{name}", f"hermes/{name}", out.split()[-1]
 
     async def look(self, child: Child, workspace: str, run: str) -> str:
         """Git's summary of what a child changed. A worktree without changes is removed."""

@@ -199,11 +199,12 @@ class Children(Tables):
         ended."""
         return await tx.run(REOPEN, session, queue) > 0
 
-    async def hand_over(self, tx: Transaction, sessions: Sequence[str], queue: str) -> None:
-        """Leave lanes to the workers of another queue: of children, and of the parents that get mail about them."""
-        for session in sessions:
-            await tx.run(MOVE, session, queue)
-            await tx.run(f"{MOVE_LANE} AND queue <> $3", session, queue, HELD_BACK)
+    async def hand_over(self, tx: Transaction, children: Sequence[Child], queue: str) -> None:
+        """Leave lanes to the workers of another queue: of children, and of their parents that get mail about them."""
+        for child in children:
+            await tx.run(MOVE, child.session, queue)
+            for lane in (child.session, *([child.parent] if child.delivery is Delivery.MAIL else [])):
+                await tx.run(f"{MOVE_LANE} AND queue <> $3", lane, queue, HELD_BACK)
         tx.rings.add("")
 
 

@@ -262,9 +262,8 @@ class Delegation:
         scheduler.enqueue(child.session)
 
     async def hand_over(self, children: Sequence[Child], queue: str) -> None:
-        """Leave children to the workers of another queue."""
-        sessions = [child.session for child in children]
-        await self._store.write(lambda tx: self.children.hand_over(tx, sessions, queue))
+        """Leave children, and the mail about them, to the workers of another queue."""
+        await self._store.write(lambda tx: self.children.hand_over(tx, children, queue))
 
     def _who(self, principal: str) -> Principal:
         platform, _, user = principal.partition(":")

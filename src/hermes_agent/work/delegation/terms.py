@@ -91,15 +91,18 @@ def check_tasks(goal: str, context: str, tasks: Sequence[Task]) -> list[Task]:
     return wanted
 
 
-def narrowed(parent: Parent, asked: Sequence[str], role: Role, known: Collection[str], deepest: int) -> tuple[str, ...]:
+def narrowed(
+    parent: Parent, asked: Sequence[str], role: Role, known: Collection[str], settings: DelegationSettings
+) -> tuple[str, ...]:
     """The toolsets of a child. Raises `BadArguments` for an unknown name, `Refused` for one that it cannot have."""
+    deepest, never = settings.max_depth, NEVER if settings.inherit_mcp else NEVER | {"mcp"}
     if parent.depth >= deepest:
         raise Refused(
             f"Agents at depth {parent.depth} start no others (`delegation.max_depth` is {deepest}).",
             hint="Do it yourself, and say in your report what is left.",
         )
     splits = role is Role.ORCHESTRATOR and parent.depth + 1 < deepest
-    has = tuple(each for each in parent.toolsets if each not in NEVER and (each != DELEGATION or splits))
+    has = tuple(each for each in parent.toolsets if each not in never and (each != DELEGATION or splits))
     for name in asked:
         if name not in known:
             near = nearest_key(name, known)
