@@ -32,7 +32,9 @@ def test_where_somebody_serves_the_home_its_agents_are_left_to_them(tmp_path):
         return script(heard)
 
     with serving_in_thread(openai_model(slowly, keys=())) as server:
-        (home / "config.yaml").write_text(f"model:\n  default: custom/m\n  base_url: {server.url}\nterminal:\n  jail: none\n")
+        (home / "config.yaml").write_text(
+            f"model:\n  default: custom/m\n  base_url: {server.url}\nterminal:\n  jail: none\n"
+        )
         worker = started("worker", home=home, folder=work)
         try:
             assert worker.stdout is not None

@@ -164,6 +164,11 @@ class Message:
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
+    def is_by_runtime(self) -> bool:
+        """Whether the runtime wrote its beginning, whatever it quotes."""
+        return bool(self.parts) and isinstance(part := self.parts[0], Text) and part.origin is Origin.RUNTIME
+
+    @property
     def is_runtime(self) -> bool:
         """Whether it is a note of the runtime, which may quote others."""
         parts = [part for part in self.parts if isinstance(part, Text)]

@@ -8,6 +8,7 @@ from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import BadArguments, Refused
 from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.core.mandate import Mandate, Work
+from hermes_agent.core.spending import Limit, Scope
 from hermes_agent.store.sessions import Session
 from hermes_agent.work.delegation.settings import DelegationSettings
 from hermes_agent.work.delegation.terms import (
@@ -30,7 +31,7 @@ def parent(depth: int = 0, toolsets: tuple[str, ...] = KNOWN, job: str = "", **m
     record = Session(
         id="p", principal="cli:me", conversation="cli:dm", surface="cli", created=1.0, updated=1.0, job=job
     )
-    mandate = Mandate(kind=Work.CHILD, depth=depth, effort="low", job_money=77) if depth else None
+    mandate = Mandate(kind=Work.CHILD, depth=depth, effort="low") if depth else None
     who = Principal(platform="cli", user="me", standing=Standing.OWNER)
     return Parent(record=record, mandate=mandate, run="r1", principal=who, toolsets=toolsets, **more)
 
@@ -90,7 +91,10 @@ def test_the_mandate_inherits_the_deadline_and_a_half_of_what_is_left():
 
 
 def test_a_child_of_a_job_is_within_the_limits_of_that_job():
-    found = mandate_of_child(parent(1, job="j", money=10), SETTINGS, ("delegation",), now=0.0, seconds_left=None)
+    of_job = Limit(scope=Scope.JOB, money=77)
+    found = mandate_of_child(
+        parent(1, job="j", money=10, of_job=of_job), SETTINGS, ("delegation",), now=0.0, seconds_left=None
+    )
 
     assert (found.depth, found.money, found.job_money, found.effort) == (2, 5, 77, "low")
     assert found.until == SETTINGS.child_seconds

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FLAG = re.compile(r"(?:^|\s)--(command|file|board|judge|constraint|turns|money|tokens|anyway)\b")
 CRITERIA = ("command", "file", "board", "judge")
-ID = re.compile(r"g_[0-9a-f]+")
+ID = re.compile(r"g_\w+")
 BY_NAME = {
     "show": operations.show_goal,
     "status": operations.show_goal,
@@ -36,17 +36,23 @@ def wish_of(text: str, *, later: bool = False) -> Wish:
     words, *rest = FLAG.split(text)
     given = [(name, value.strip()) for name, value in zip(rest[::2], rest[1::2], strict=True)]
     last = dict(given)
-    turns, tokens = (_number(last.get(name), name) for name in ("turns", "tokens"))
+    turns, tokens = (_whole(last.get(name), name) for name in ("turns", "tokens"))
     return Wish(
         text=words.strip(),
         criteria=tuple(criterion_of(name, value) for name, value in given if name in CRITERIA),
         constraints=tuple(value for name, value in given if name == "constraint"),
-        turns=None if turns is None else int(turns),
+        turns=turns,
         money=_number(last.get("money"), "money"),
-        tokens=None if tokens is None else int(tokens),
+        tokens=tokens,
         anyway="anyway" in last,
         later=later,
     )
+
+
+def _whole(text: str | None, name: str) -> int | None:
+    if text is not None and not re.fullmatch(r"-?\d{1,15}", text):
+        raise HermesError(f"`--{name}` takes a whole number, not `{text}`.")
+    return None if text is None else int(text)
 
 
 def _number(text: str | None, name: str) -> float | None:
@@ -57,6 +63,7 @@ def _number(text: str | None, name: str) -> float | None:
 
 
 RESUME = re.compile(r"(?P<id>g_[0-9a-f]+)?\s*(?:turns\s+(?P<turns>\d+))?\s*(?:budget\s+\$?(?P<budget>\d+(?:\.\d+)?))?")
+RESUMES = re.compile(r"(g_|turns\b|budget\b)")
 TIME = re.compile(r"\d+\s*[smhd]|\d{1,2}:\d\d|\d{4}-\d\d-\d\d\S*(?: \d\S*)?")
 EXEC = re.compile(r"[\w.:-]+(?:/[\w.:-]+)?")
 
@@ -74,7 +81,9 @@ def _act(access: Access[System], word: str, more: str) -> Awaitable[GoalFacts] |
     """What a verb does; None where the words are the text of a goal."""
     if word in BY_NAME and (not more or ID.fullmatch(more)):
         return BY_NAME[word](access, more)
-    if word == "resume" and (found := RESUME.fullmatch(more)):
+    if word == "resume" and not (found := RESUME.fullmatch(more)) and RESUMES.match(more):
+        raise HermesError("Say `/goal resume [ID] [turns N] [budget DOLLARS]`.")
+    if word == "resume" and found:
         turns = int(found["turns"]) if found["turns"] else None
         return operations.resume_goal(
             access, found["id"] or "", turns, float(found["budget"]) if found["budget"] else None
@@ -87,7 +96,7 @@ def _act(access: Access[System], word: str, more: str) -> Awaitable[GoalFacts] |
 def _of_waiting(access: Access[System], word: str, more: str) -> Awaitable[GoalFacts] | None:
     if word == "wait" and EXEC.fullmatch(more):
         return operations.wait_goal(access, command=more)
-    if word == "until" and TIME.fullmatch(more):
+    if word == "until" and (TIME.fullmatch(more) or " " not in more):
         return operations.wait_goal(access, until=more)
     return operations.unwait_goal(access) if word == "unwait" and not more else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.operations.verbs import Noun, option, place, verb
@@ -9,9 +10,12 @@ from hermes_agent.app.work import GOALS, whose
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Conversation, Standing
+from hermes_agent.core.section import short_hash
 from hermes_agent.core.spending import NANO, Scope
-from hermes_agent.store.work.goals import Check, Criterion, Goal, State
+from hermes_agent.host.tasks import spawn
+from hermes_agent.store.work.goals import Check, Criterion, Goal, Kind, State
 from hermes_agent.work.goals.desk import Whose, Wish, criterion_of, moment_of
+from hermes_agent.work.goals.proof import proof_in
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
     from hermes_agent.app.work.goals import GoalWork
     from hermes_agent.store.sessions import Session as SessionRecord
 
-__all__ = ("Criterion", "Wish", "criterion_of")
+__all__ = ("Criterion", "Wish", "criterion_of", "proof_in")
 
 ELSEWHERE = "Goals are a private matter: write to me alone, or use `hermes goals`."
 
@@ -109,6 +113,8 @@ async def set_goal(access: Access[System], wish: Wish, session: str = "") -> Goa
     work, record = work_of(access), await _record(access, session or access.session)
     folder = record.workspace if record is not None else access.folder
     made = await work.desk.create(_who(access), wish, record, folder)
+    if record is not None and not (wish.criteria or wish.later):
+        spawn(work.ask_for_proof(made.goal, record), name=f"ask for a proof of {made.goal.id}")
     return await _facts(access, made.goal, made.checks)
 
 
@@ -168,6 +174,16 @@ async def add_criterion(access: Access[System], criterion: Criterion, name: str 
     return await _facts(access, goal)
 
 
+async def prove_goal(access: Access[System], name: str, proof: str) -> str:
+    """Let the command that a folder names, and that was shown by its hash, decide about a goal."""
+    goal = await _find(access, name)
+    command = await asyncio.to_thread(proof_in, goal.folder)
+    if short_hash(command) != proof:
+        raise HermesError("The folder changed since this was asked. `/subgoal command CMD` adds a command.")
+    await work_of(access).desk.add(_who(access), goal, Criterion(kind=Kind.COMMAND, text=command), instead=True)
+    return f"{goal.id} is done when `{command}` exits with 0."
+
+
 async def wait_goal(access: Access[System], until: str = "", command: str = "") -> GoalFacts:
     """Ask no model until that time (`10m`, `15:30`), or the end of that background command."""
     work, goal = work_of(access), await _find(access, "")
@@ -190,6 +206,8 @@ def goal_text(found: GoalFacts) -> str:
     lines = [found.line, *(f"  {each}" for each in found.criteria)]
     lines += [f"  constraint: {each}" for each in found.constraints]
     lines += [f"  {found.why}"] if found.why else []
+    asked = {each.criterion for each in found.checks}
+    lines += [f"  not checked: {each}" for each in found.criteria if asked and each not in asked]
     for each in found.checks:
         code = "" if each.exit_code is None else f" (exit {each.exit_code}, {each.seconds:.1f} s)"
         lines.append(f"  {each.verdict}: {each.criterion}{code}")

@@ -19,7 +19,7 @@ from hermes_agent.app.intake import spool
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.tool_sources import Toolsets
-from hermes_agent.app.work import DELEGATION, granted_by, mandate_of, queue_of, toolsets_by
+from hermes_agent.app.work import DELEGATION, granted_by, mandate_of, queue_of, toolsets_by, work_part
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import HermesError, ToolError
@@ -27,7 +27,7 @@ from hermes_agent.core.events import Outcome, RunEnded
 from hermes_agent.core.inbound import Principal, Standing, Standings, own_name
 from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.core.messages import Origin, Quoted, Role
-from hermes_agent.core.spending import Scope
+from hermes_agent.core.spending import Limit, Scope
 from hermes_agent.host.files import PRIVATE_FOLDER
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import Home, environment
@@ -118,9 +118,11 @@ class Parents:
         if record is None or (journal is None and not run):
             raise ToolError("This session is at its end: it starts no agents.")
         view, mandate = journal.session if journal else await hermes.view(session), await mandate_of(store, record)
+        work = await work_part(needs, record, mandate)
+        record = replace(record, job=work.job)
         principal = self._principal(record, sorted(speakers))
         toolsets, lacks = self._has(record, mandate, principal)
-        money, tokens = await self._left(record, mandate, run or view.run)
+        money, tokens = await self._left(record, work.limits, run or view.run)
         said = [message for message in view.messages if message.role is Role.USER and not message.is_runtime]
         return Parent(
             record=record,
@@ -132,6 +134,7 @@ class Parents:
             pins=tuple(view.pins.values()),
             money=money,
             tokens=tokens,
+            of_job=next((each for each in work.limits if each.scope is Scope.JOB), None),
             last_said=said[-1].text if said else "",
         )
 
@@ -153,11 +156,11 @@ class Parents:
         has = granted if within is None else granted.intersection(within)
         return built_in.toolsets(surface, narrowed), tuple(each for each in Capability if each not in has)
 
-    async def _left(self, record: SessionRecord, mandate: Mandate | None, run: str) -> tuple[int | None, int | None]:
+    async def _left(self, record: SessionRecord, limits: Sequence[Limit], run: str) -> tuple[int | None, int | None]:
         book, usage = self._needs.get(Book), self._needs.get(Store).usage
         keys = {Scope.RUN: (record.id, run), Scope.JOB: (record.job,) if record.job else ()}
         left: dict[str, list[int]] = {"money": [], "tokens": []}
-        for limit in book.within(*(mandate.limits if mandate else ())).rules.limits:
+        for limit in book.within(*limits).rules.limits:
             if not keys.get(limit.scope):
                 continue
             spent = await usage.spent(limit.scope, keys[limit.scope])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
 
@@ -17,10 +18,13 @@ from hermes_agent.app.work import GOALS, OWNER, WorkPart, whose
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
-from hermes_agent.core.events import RunEnded
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.events import MessageTaken, Notice, RunEnded
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Conversation, Principal, Standings
 from hermes_agent.core.messages import Origin, said
+from hermes_agent.core.quick_replies import GOAL as QUESTION
+from hermes_agent.core.section import short_hash
 from hermes_agent.core.tool import CallFacts
 from hermes_agent.host.files import write_private
 from hermes_agent.host.late import Needs
@@ -39,6 +43,7 @@ from hermes_agent.work.goals import rules
 from hermes_agent.work.goals.checks import CardState, Checker
 from hermes_agent.work.goals.desk import Desk, Whose
 from hermes_agent.work.goals.judge import SYSTEM
+from hermes_agent.work.goals.proof import proof_in
 from hermes_agent.work.goals.pursuit import Closing, Pursuit, PursuitContext
 from hermes_agent.work.goals.settings import GoalSettings
 from hermes_agent.work.goals.tools import GoalTools
@@ -139,6 +144,21 @@ class GoalWork:
     def owned_by(self, principal: str) -> Whose:
         """Whose goals this principal has."""
         return whose_goals(self._standings, principal)
+
+    async def ask_for_proof(self, goal: Goal, record: SessionRecord) -> None:
+        """Ask the owner, once the work has begun, whether the command that the folder names shall decide; until then a
+        model judges."""
+        command = await asyncio.to_thread(proof_in, goal.folder)
+        if not command or goal.principal != OWNER or await self.refused(command, goal.folder, record.principal):
+            return
+        with suppress(HermesError):
+            async with aclosing(self._hermes.watch(record.id, goal.since)) as events:
+                async for seen in events:
+                    if isinstance(seen.event, MessageTaken):
+                        break
+            text = f"Count {goal.id} as done when `{command}` exits with 0?"
+            asked = Notice(text=text, level="news", question=f"{QUESTION}{goal.id}:{short_hash(command)}")
+            await self._hermes.notify(record, asked)
 
     async def settled(self, goal: str) -> Goal:
         """Wait until a goal that this process pursues stands still (ended, stopped, waiting), and its news is told."""

@@ -19,7 +19,9 @@ BEGIN = (
 ROUND = "goal, revision, round, session, run, after, attempts"
 READY = f"SELECT 1 FROM goal_round WHERE {FREE}"
 PEERS = "SELECT 1 FROM goal_round WHERE home = $home AND ended IS NULL AND queue = $1 AND owner <> $2 LIMIT 1"
-LANE = "SELECT pending, queue FROM lane WHERE id = $1 AND home = $home"
+LANE = "SELECT queue FROM lane WHERE id = $1 AND home = $home"
+# Reports of agents bring the goal on, and are no reason to let it wait.
+PENDING = "SELECT count(*) FROM inbox WHERE lane = $1 AND ended IS NULL AND source <> 'child'"
 END = "state = 'done', ended = $4, note = $5"
 MOST_ATTEMPTS = 3
 """How often the program may die in one check."""
@@ -98,10 +100,12 @@ class GoalRounds(TimedTables):
         await self._claims.check(claimed.lease)
 
     async def lane(self, tx: Transaction, session: str, *, hold: bool = True) -> tuple[int, str]:
-        """How much mail a session has that is not answered, and the queue of its lane (empty: it had none). With `hold`
-        no other mail comes before the end of the change; then it is asked before the goal, as at a run's end."""
+        """How much mail of people a session has that is not answered, and the queue of its lane (empty: it had none).
+        With `hold` no other mail comes before the end of the change; then it is asked before the goal, as at a run's
+        end."""
         row = await tx.row(f"{LANE} FOR NO KEY UPDATE" if hold else LANE, session)
-        return (0, "") if row is None else (int(row[0]), str(row[1]))
+        mail = await tx.row(PENDING, session) if row is not None else None
+        return (0, "") if row is None or mail is None else (int(mail[0]), str(row[0]))
 
 
 def _which(queue: str, sessions: Sequence[str] | None, number: int) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from hermes_agent.core.errors import BadArguments, Refused
 from hermes_agent.core.events import Pinned
 from hermes_agent.core.inbound import Principal
 from hermes_agent.core.mandate import Mandate, Work
+from hermes_agent.core.spending import Limit, Scope
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.work.delegation.settings import DelegationSettings
@@ -47,8 +48,8 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parent:
     """The session that delegates, as it is during the call: its run, its toolsets, the capabilities that it lacks, and
-    its pins. `principal` is who the children work for. `money` and `tokens` are what its limits leave, `fresh` whether
-    it belongs to no job yet."""
+    its pins. `principal` is who the children work for. `money` and `tokens` are what its limits leave, `of_job` is the
+    limit of its job (None: it has none, or no job yet)."""
 
     record: SessionRecord
     mandate: Mandate | None
@@ -59,6 +60,7 @@ class Parent:
     pins: tuple[Pinned, ...] = ()
     money: int | None = None
     tokens: int | None = None
+    of_job: Limit | None = None
     last_said: str = ""
 
     @property
@@ -126,7 +128,9 @@ def mandate_of_child(
     seconds = settings.child_seconds if seconds_left is None else min(settings.child_seconds, seconds_left)
     money = None if parent.money is None else parent.money // 2
     tokens = None if parent.tokens is None else parent.tokens // 2
-    fresh = not parent.record.job
+    shared = parent.of_job or Limit(scope=Scope.JOB)
+    if not parent.record.job:
+        shared = Limit(scope=Scope.JOB, money=money, tokens=tokens)
     return Mandate(
         kind=Work.CHILD,
         parent=parent.record.id,
@@ -137,8 +141,8 @@ def mandate_of_child(
         until=now + seconds,
         money=money,
         tokens=tokens,
-        job_money=money if fresh else above.job_money if above else None,
-        job_tokens=tokens if fresh else above.job_tokens if above else None,
+        job_money=shared.money,
+        job_tokens=shared.tokens,
         effort=settings.effort or (above.effort if above else ""),
         role=WORKER + (SPLITTING if DELEGATION in toolsets else ""),
     )

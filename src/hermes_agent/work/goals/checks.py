@@ -40,6 +40,7 @@ else find . -type f -size -1024k -not -path '*/.*' -not -path '*/__pycache__/*' 
 STATE_SECONDS = 60.0
 BRIEF_SECONDS = 30.0
 """How long a command may take in the check before the work, which somebody waits for."""
+PEOPLE = (Origin.OWNER, Origin.MEMBER)
 TRIES = 3
 """How often a command is begun whose end nobody saw."""
 
@@ -205,15 +206,9 @@ def effects_of(entries: Sequence[Entry]) -> str:
 
 
 def person_spoke(entries: Sequence[Entry]) -> bool:
-    """Whether the run took a message that the runtime did not write."""
-    return any(
-        isinstance(each.event, MessageTaken) and bool(each.event.principal) and not _is_own(each.event.message.parts[0])
-        for each in entries
-    )
-
-
-def _is_own(part: object) -> bool:
-    return isinstance(part, Text) and part.origin is Origin.RUNTIME
+    """Whether the run took a message of a person: reports of agents, and what the runtime says, are none."""
+    taken = [each.event.message.parts for each in entries if isinstance(each.event, MessageTaken)]
+    return any(isinstance(part, Text) and part.origin in PEOPLE for parts in taken for part in parts)
 
 
 def unapproved_in(entries: Sequence[Entry]) -> str:

@@ -15,7 +15,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LimitReached, LostLease
 from hermes_agent.core.events import Entry, Notice, RunEnded
-from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal
+from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.outbound import Content, Letter
 from hermes_agent.core.spending import Scope
@@ -234,6 +234,10 @@ class Pursuit:
         if claimed.attempts > MOST_ATTEMPTS:
             given_up = blocked(goal, "The program died in its check again and again.")
             await self._commit(claimed, goal, record, [], Decision(goal=given_up, news=given_up.untold))
+            return
+        if self._around.principal(record.principal).standing is Standing.GUEST:
+            gone = blocked(goal, f"{record.principal} may not use this agent any more.")
+            await self._commit(claimed, goal, record, [], Decision(goal=gone, news=gone.untold))
             return
         name = claimed.lease.id.replace(":", "-")
         entries = await self._store.history.entries(claimed.session, goal.since)

@@ -8,14 +8,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Outcome, RunEnded
+from hermes_agent.core.spending import NANO
 from hermes_agent.store.work.goals import Check, Criterion, Goal, Kind, State
 from hermes_agent.work.goals.settings import GoalSettings
 
 SOURCE = "goal"
 """The source of messages that go on with a goal; their id is `ID:REVISION:ROUND`."""
 LONGEST = 4_000
-"""Characters of a goal's text."""
+"""Characters of a goal's text, and of each criterion and constraint."""
+MOST_TURNS, MOST_DOLLARS = 1_000, 1_000_000
 MOST_ACTIVE = 10
 SHOWN = 2_000
 """Bytes of a failing output that the agent is shown."""
@@ -205,18 +208,29 @@ def first_words(goal: Goal) -> str:
     return "\n".join([*lines, *(f"Constraint: {each}" for each in goal.constraints)])
 
 
-def problem_of(text: str, criteria: Sequence[Criterion], turns: int) -> str:
+def problem_of(text: str, criteria: Sequence[Criterion], turns: int, constraints: Sequence[str] = ()) -> str:
     """Why a goal cannot be set so; empty where it can."""
     if not text.strip():
         return "Say what is to be reached."
-    if len(text) > LONGEST:
+    for each in (text, *(one.text for one in criteria), *constraints):
+        if len(each) > LONGEST:
+            return (
+                f"A goal, a criterion and a constraint have at most {LONGEST:,} characters; this has {len(each):,}. "
+                "Put the rest into a file, and name it."
+            )
+    if not 1 <= turns <= MOST_TURNS:
         return (
-            f"A goal has at most {LONGEST:,} characters; this has {len(text):,}. Put the rest into a file, and name it."
+            f"A goal takes at least one turn, not {turns}." if turns < 1 else f"It takes at most {MOST_TURNS:,} turns."
         )
-    if turns < 1:
-        return f"A goal takes at least one turn, not {turns}."
     empty = [each for each in criteria if not each.text.strip()]
     return f"A criterion of the kind {empty[0].kind} is empty." if empty else ""
+
+
+def nanodollars(dollars: float) -> int:
+    """Money of a goal. Raises `HermesError` for what no limit can be."""
+    if not 0 <= dollars <= MOST_DOLLARS:
+        raise HermesError(f"Money cannot be negative, nor more than {MOST_DOLLARS:,} US dollars.")
+    return round(dollars * NANO)
 
 
 def tail(goals: Sequence[Goal], session: str) -> str:
@@ -231,7 +245,8 @@ def tail(goals: Sequence[Goal], session: str) -> str:
         lines += [f"  - {_short(one, 200)}" for one in list(wanted)[:6]]
         lines += [f"  - Constraint: {_short(one, 200)}" for one in each.constraints[:3] if here]
     text = "\n".join(lines)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}\n[more: the tool `goal` shows all]"
+    shown = text.encode("utf-8", "replace")[:SHOWN].decode("utf-8", "ignore")
+    return text if shown == text else f"{shown}\n[more: the tool `goal` shows all]"
 
 
 def _short(text: str, most: int) -> str:
