@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.opening import Options
+from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.questions import answer_in_words, answer_question
 from hermes_agent.app.settings import SERVED
 from hermes_agent.app.work.board import board_on
 from hermes_agent.app.work.goals import FOLDER
 from hermes_agent.core.errors import HermesError
-from hermes_agent.app.operations.access import Access
-from hermes_agent.app.operations.questions import answer_in_words, answer_question
 from hermes_agent.core.events import ContextAdded, Notice, RunEnded
 from hermes_agent.core.inbound import Busy, Conversation, Principal, Standing
 from hermes_agent.core.spending import Scope

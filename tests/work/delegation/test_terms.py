@@ -81,7 +81,7 @@ def test_nobody_delegates_on_the_last_level(deepest):
 
 def test_the_mandate_inherits_the_deadline_and_a_half_of_what_is_left():
     has = parent(money=1001, tokens=10, lacks=(Capability.NET,))
-    found = mandate_of_child(has, SETTINGS, ("files",), now=100.0, seconds_left=5.0)
+    found = mandate_of_child(has, SETTINGS, ("files",), now=100.0, end=105.0)
 
     assert (found.kind, found.parent, found.depth, found.turns) == (Work.CHILD, "p", 1, 50)
     assert (found.until, found.denied, found.toolsets) == (105.0, (Capability.NET,), ("files",))
@@ -93,7 +93,7 @@ def test_the_mandate_inherits_the_deadline_and_a_half_of_what_is_left():
 def test_a_child_of_a_job_is_within_the_limits_of_that_job():
     of_job = Limit(scope=Scope.JOB, money=77)
     found = mandate_of_child(
-        parent(1, job="j", money=10, of_job=of_job), SETTINGS, ("delegation",), now=0.0, seconds_left=None
+        parent(1, job="j", money=10, of_job=of_job), SETTINGS, ("delegation",), now=0.0, end=None
     )
 
     assert (found.depth, found.money, found.job_money, found.effort) == (2, 5, 77, "low")

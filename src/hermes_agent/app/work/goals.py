@@ -153,9 +153,7 @@ class GoalWork:
             return
         with suppress(HermesError):
             async with aclosing(self._hermes.watch(record.id, goal.since)) as events:
-                async for seen in events:
-                    if isinstance(seen.event, MessageTaken):
-                        break
+                await anext(seen async for seen in events if isinstance(seen.event, MessageTaken))
             text = f"Count {goal.id} as done when `{command}` exits with 0?"
             asked = Notice(text=text, level="news", question=f"{QUESTION}{goal.id}:{short_hash(command)}")
             await self._hermes.notify(record, asked)

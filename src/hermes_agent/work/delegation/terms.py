@@ -120,12 +120,12 @@ def narrowed(
 
 
 def mandate_of_child(
-    parent: Parent, settings: DelegationSettings, toolsets: tuple[str, ...], *, now: float, seconds_left: float | None
+    parent: Parent, settings: DelegationSettings, toolsets: tuple[str, ...], *, now: float, end: float | None
 ) -> Mandate:
-    """The mandate of a child that begins now. It inherits the deadline; each gets at most half of what is left of
+    """The mandate of a child that begins now. It inherits the `end`; each gets at most half of what is left of
     money and tokens, and all of a new job together no more."""
     above = parent.mandate
-    seconds = settings.child_seconds if seconds_left is None else min(settings.child_seconds, seconds_left)
+    until = now + settings.child_seconds
     money = None if parent.money is None else parent.money // 2
     tokens = None if parent.tokens is None else parent.tokens // 2
     shared = parent.of_job or Limit(scope=Scope.JOB)
@@ -138,7 +138,7 @@ def mandate_of_child(
         toolsets=toolsets,
         denied=parent.lacks,
         turns=settings.max_turns,
-        until=now + seconds,
+        until=until if end is None else min(until, end),
         money=money,
         tokens=tokens,
         job_money=shared.money,

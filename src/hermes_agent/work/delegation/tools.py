@@ -45,7 +45,8 @@ class Means:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What a call asks for all its tasks, with the key and the label of its words. `asked`: toolsets."""
+    """What a call asks for all its tasks, with the key and the label of its words. `asked`: toolsets; `until`: the end
+    of the run above, in seconds since 1970."""
 
     key: str
     origin: Origin
@@ -53,7 +54,7 @@ class Wish:
     role: Role = Role.LEAF
     isolation: Isolation | None = None
     background: bool = True
-    seconds_left: float | None = None
+    until: float | None = None
 
 
 class DelegationTools:
@@ -92,6 +93,7 @@ class DelegationTools:
         parent = await self._means.parent_of(call.session, call.speakers)
         if background and parent.depth:
             raise Refused("An agent waits for its own agents: only a conversation starts some in the background.")
+        left = call.seconds_left()
         wish = Wish(
             key=call.key,
             origin=LABELS[call.trust],
@@ -99,7 +101,7 @@ class DelegationTools:
             role=role or Role.LEAF,
             isolation=Isolation(isolation) if isolation else None,
             background=background,
-            seconds_left=call.seconds_left(),
+            until=None if left is None else self._means.clock.now() + left,
         )
         goals = await self.start(parent, wanted, wish)
         async with call.delegating(goals):
@@ -145,7 +147,7 @@ class DelegationTools:
         )
         return Order(
             parent=parent,
-            mandate=mandate_of_child(parent, self._settings, toolsets, now=now, seconds_left=wish.seconds_left),
+            mandate=mandate_of_child(parent, self._settings, toolsets, now=now, end=wish.until),
             child=child,
             key=wish.key,
             context=context,
