@@ -50,10 +50,8 @@ async def test_no_payload_in_the_report_of_an_agent_becomes_an_instruction(
         if not spoken(heard):
             tasks = [{"goal": f"page{number}.txt"} for number in range(len(batches))]
             return Call("delegate_task", {"tasks": tasks, "background": background})
-        steals = [
-            call for text in every if text[:30] in said for call in (note(text), skill(f"w-{every.index(text)}", text))
-        ]
-        return Say("Kept.") if any(each in said for each in ("Kept.", "w-0")) or not steals else steals
+        new = [(n, text) for n, text in enumerate(every) if text[:30] in said and f"'w-{n}'" not in said]
+        return [call for n, text in new for call in (note(text), skill(f"w-{n}", text))] or Say("Kept.")
 
     async with place(tmp_path, script) as here:
         work = Path(here.record.workspace)
@@ -72,6 +70,7 @@ async def test_no_payload_in_the_report_of_an_agent_becomes_an_instruction(
         prompt = str(here.server.asked[-1].system)
 
     assert ended.text == "Kept."
+    assert str(view.messages).count("'action': 'create'") == len(every)
     assert [child.outcome for child in children] == ["answered"] * len(batches)
     assert view.label.trust is Trust.OUTSIDE
     assert [text for text in every if any(text[:40] in each for each in kept)] == []
