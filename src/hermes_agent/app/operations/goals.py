@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from hermes_agent.app.operations.verbs import Noun, option, place, verb
 from hermes_agent.app.work import GOALS, whose
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Conversation, Standing
 from hermes_agent.core.section import short_hash
@@ -28,9 +29,9 @@ __all__ = ("Criterion", "Wish", "criterion_of", "proof_in")
 ELSEWHERE = "Goals are a private matter: write to me alone, or use `hermes goals`."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GoalFacts:
-    """A goal as people and programs see it. `spent` and `budget` are US dollars, `checks` the newest receipts."""
+class GoalFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """A goal as people and programs see it. `spent` and `budget` are US dollars, `checks` the newest receipts; `met`:
+    whether its criteria hold."""
 
     id: str
     state: str
@@ -49,6 +50,7 @@ class GoalFacts:
     ended: float | None
     checks: tuple[Check, ...] = ()
     met: bool = False
+    object: Literal["goal"] = "goal"
 
     @property
     def line(self) -> str:

@@ -36,7 +36,7 @@ from hermes_agent.host.process import start_detached
 from hermes_agent.host.tasks import spawn
 from hermes_agent.replay.ledger import Book
 from hermes_agent.runs.front import Hermes
-from hermes_agent.sandbox.place import AlreadyStarted, Command, Place, PlaceFailed
+from hermes_agent.sandbox.place import Command, Place, begun, end_of_output
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.work.children import Child
@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 LOOK_SECONDS, LOOK_SECONDS_STOPPED = 10.0, 0.5
 """Seconds that the files and records of a child may take to read; the report does without what takes longer."""
 LARGEST_HASHED = 1 << 30
-GIT_SECONDS = 60.0
+GIT_SECONDS, MOST_OUTPUT = 60.0, 100_000
 TERMINAL = "terminal"
 NO_WORKTREE = "`isolation: worktree` needs a git repository with a commit and nothing under way in it. Git said:"
 ADD = """\
@@ -140,9 +140,9 @@ class Parents:
 
     def _principal(self, record: SessionRecord, speakers: Sequence[str]) -> Principal:
         order, standings = list(Standing), self._needs.get(Standings)
-        key = max(speakers or [record.principal], key=lambda each: order.index(standings.of(each)))
-        platform, _, user = key.partition(":")
-        return Principal(platform=platform, user=user, standing=standings.of(key))
+        return standings.principal(
+            max(speakers or [record.principal], key=lambda each: order.index(standings.of(each)))
+        )
 
     def _has(
         self, record: SessionRecord, mandate: Mandate | None, principal: Principal
@@ -200,15 +200,9 @@ class Worktrees:
 
     async def _git(self, session: str, name: str, script: str, folder: str) -> tuple[int | None, str]:
         exec_id = f"{exec_name(session)}/{exec_name(name)}"
-        try:
-            running = await self._place.start(exec_id, Command(text=script, folder=folder, limit=GIT_SECONDS))
-        except AlreadyStarted:
-            found = await self._place.attach(exec_id)
-            if found is None:
-                raise PlaceFailed("Git could not be started; try again.") from None
-            running = found
+        running = await begun(self._place, exec_id, Command(text=script, folder=folder, limit=GIT_SECONDS))
         ended = await running.wait()
-        return ended.code, (await running.read(0, await running.size())).decode("utf-8", "replace")
+        return ended.code, (await end_of_output(running, MOST_OUTPUT)).decode("utf-8", "replace")
 
 
 class ChildEnd:

@@ -21,7 +21,7 @@ from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import MessageTaken, Notice, RunEnded
 from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.inbound import Conversation, Principal, Standings
+from hermes_agent.core.inbound import Conversation, Standings
 from hermes_agent.core.messages import Origin, said
 from hermes_agent.core.quick_replies import GOAL as QUESTION
 from hermes_agent.core.section import short_hash
@@ -110,7 +110,7 @@ class GoalWork:
                 clock=needs.get(Clock),
                 settings=self._settings,
                 checker=self.checker,
-                principal=self._principal,
+                principal=self._standings.principal,
                 by_outbox=needs.get(People).channels.__contains__,
                 home=self._home,
                 show=self._show,
@@ -123,7 +123,7 @@ class GoalWork:
             clock=needs.get(Clock),
             settings=self._settings,
             checker=self.checker,
-            who=self._principal,
+            who=self._standings.principal,
             refused=self.refused,
             show=self._show,
         )
@@ -167,10 +167,6 @@ class GoalWork:
             if found.state not in (State.ACTIVE, State.CHECKING) and not found.untold:
                 return found
             await self._moved.wait()
-
-    def _principal(self, key: str) -> Principal:
-        platform, _, user = key.partition(":")
-        return Principal(platform=platform, user=user, standing=self._standings.of(key))
 
     async def part(self, record: SessionRecord) -> WorkPart:
         """What a run of this session gets: the tail of the person's goals (none where others read along), and of the

@@ -213,7 +213,7 @@ class Delegation:
         letter = Inbound(
             source=NEWS,
             source_id=f"{child.session}:{run}",
-            principal=self._who(principal),
+            principal=self._standings.principal(principal),
             conversation=Conversation.parse(parent.conversation),
             parts=(Text(text=shown(child, report), origin=report.label),),
             received=child.ended or self._clock.now(),
@@ -264,10 +264,6 @@ class Delegation:
     async def hand_over(self, children: Sequence[Child], queue: str) -> None:
         """Leave children, and the mail about them, to the workers of another queue."""
         await self._store.write(lambda tx: self.children.hand_over(tx, children, queue))
-
-    def _who(self, principal: str) -> Principal:
-        platform, _, user = principal.partition(":")
-        return Principal(platform=platform, user=user, standing=self._standings.of(principal))
 
 
 def outcome_of(ended: RunEnded) -> str:

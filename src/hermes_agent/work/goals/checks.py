@@ -7,7 +7,6 @@ import hashlib
 import json
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -16,7 +15,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LimitReached, Unapproved
 from hermes_agent.core.events import Entry, MessageTaken, Replied, ToolEnded, ToolStarted
 from hermes_agent.core.messages import Origin, Role, Text, ToolResult
-from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, Place, PlaceFailed, Running
+from hermes_agent.sandbox.place import Command, Place, PlaceFailed, begun, end_of_output
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.work.cards import CLOSED, Status
 from hermes_agent.store.work.goals import Check, Criterion, Goal, Kind
@@ -153,34 +152,19 @@ class Checker:
         command = Command(text=text, folder=folder, limit=seconds)
         try:
             for number in range(TRIES):
-                running = await self._begun(f"{GROUP}/{name}{f'.{number}' if number else ''}", command)
+                running = await begun(self.place, f"{GROUP}/{name}{f'.{number}' if number else ''}", command)
                 ended = await running.wait()
                 if ended.code is not None:
                     break
-            return await _ran(running, ended)
+            tail = await end_of_output(running, SHOWN)
         except PlaceFailed as error:
             return Ran(code=None, seconds=0.0, output=str(error))
-
-    async def _begun(self, exec_id: str, command: Command) -> Running:
-        if (running := await self.place.attach(exec_id)) is not None:
-            return running
-        with suppress(AlreadyStarted):
-            return await self.place.start(exec_id, command)
-        running = await self.place.attach(exec_id)
-        if running is None:
-            raise PlaceFailed(f"{exec_id} was begun elsewhere.")
-        return running
-
-
-async def _ran(running: Running, ended: Ended) -> Ran:
-    size = await running.size()
-    tail = await running.read(max(0, size - SHOWN), SHOWN)
-    return Ran(
-        code=ended.code,
-        seconds=ended.seconds,
-        output=cleaned(tail.decode("utf-8", "replace")).strip(),
-        output_hash=hashlib.sha256(tail).hexdigest()[:16],
-    )
+        return Ran(
+            code=ended.code,
+            seconds=ended.seconds,
+            output=cleaned(tail.decode("utf-8", "replace")).strip(),
+            output_hash=hashlib.sha256(tail).hexdigest()[:16],
+        )
 
 
 def _only_reads(criterion: Criterion, folder: str) -> bool:
