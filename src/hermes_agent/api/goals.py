@@ -9,7 +9,7 @@ import msgspec
 from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing
 from hermes_agent.api.problems import missing
 from hermes_agent.app.operations import goals as operations
-from hermes_agent.app.operations.goals import GoalFacts, Wish, criterion_of
+from hermes_agent.app.operations.goals import GoalFacts, State, Wish, criterion_of
 from hermes_agent.core.errors import HermesError
 
 
@@ -95,15 +95,9 @@ async def add(state: AppState, call: Call[GoalRequest, Nothing]) -> Answer:
 async def change(state: AppState, call: Call[GoalChange, Nothing]) -> Answer:
     """Pause, resume or end a goal."""
     access, name, body = state.access(call.who), (await _found(state, call)).id, call.body
-    match body.state:
-        case "paused":
-            return await operations.pause_goal(access, name)
-        case "done":
-            return await operations.finish_goal(access, name)
-        case "dropped":
-            return await operations.clear_goal(access, name)
-        case "active":
-            return await operations.resume_goal(access, name, body.turns, body.budget, body.session)
+    if body.state == "active":
+        return await operations.resume_goal(access, name, body.turns, body.budget, body.session)
+    return await operations.stop_goal(access, name, State(body.state))
 
 
 async def check(state: AppState, call: Call[Nothing, Nothing]) -> Answer:

@@ -92,9 +92,7 @@ def test_the_mandate_inherits_the_deadline_and_a_half_of_what_is_left():
 
 def test_a_child_of_a_job_is_within_the_limits_of_that_job():
     of_job = Limit(scope=Scope.JOB, money=77)
-    found = mandate_of_child(
-        parent(1, job="j", money=10, of_job=of_job), SETTINGS, ("delegation",), now=0.0, end=None
-    )
+    found = mandate_of_child(parent(1, job="j", money=10, of_job=of_job), SETTINGS, ("delegation",), now=0.0, end=None)
 
     assert (found.depth, found.money, found.job_money, found.effort) == (2, 5, 77, "low")
     assert found.until == SETTINGS.child_seconds

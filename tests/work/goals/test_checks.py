@@ -21,7 +21,7 @@ def goal(folder: Path, *criteria: Criterion) -> Goal:
 @pytest.fixture
 async def checker(tmp_path: Path):
     async with place(tmp_path, [Say("x")]) as there:
-        yield work_of(there).checker
+        yield work_of(there).desk.checker
 
 
 async def verdicts(checker: Checker, folder: Path, *criteria: Criterion, name: str = "n") -> list[str]:

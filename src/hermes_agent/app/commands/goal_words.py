@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.operations import goals as operations
 from hermes_agent.app.operations.goals import GoalFacts, goal_text
 from hermes_agent.core.errors import HermesError
-from hermes_agent.store.work.goals import Criterion, Kind
+from hermes_agent.store.work.goals import Criterion, Kind, State
 from hermes_agent.work.goals.desk import Wish, criterion_of
 
 if TYPE_CHECKING:
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
 FLAG = re.compile(r"(?:^|\s)--(command|file|board|judge|constraint|turns|money|tokens|anyway)\b")
 CRITERIA = ("command", "file", "board", "judge")
 ID = re.compile(r"g_\w+")
-BY_NAME = {
+BY_NAME: dict[str, Callable[[Access[System], str], Awaitable[GoalFacts]]] = {
     "show": operations.show_goal,
     "status": operations.show_goal,
-    "pause": operations.pause_goal,
-    "done": operations.finish_goal,
-    "clear": operations.clear_goal,
+    "pause": partial(operations.stop_goal, state=State.PAUSED),
+    "done": partial(operations.stop_goal, state=State.DONE),
+    "clear": partial(operations.stop_goal, state=State.DROPPED),
     "check": operations.check_goal,
 }
 

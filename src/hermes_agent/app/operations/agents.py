@@ -15,11 +15,10 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Standing
 from hermes_agent.core.messages import Origin
 from hermes_agent.host.late import late
-from hermes_agent.host.nearest import nearest_key
 from hermes_agent.store.work.children import Child
 from hermes_agent.work.delegation.report import Report, log_of, report_of, shown
 from hermes_agent.work.delegation.terms import DELEGATION, Task
-from hermes_agent.work.delegation.tools import Wish
+from hermes_agent.work.delegation.tools import Wish, named
 
 if TYPE_CHECKING:
     from hermes_agent.app.system import System
@@ -117,13 +116,7 @@ async def stop_all(access: Access[System]) -> int:
 
 
 async def _named(access: Access[System], name: str) -> Child:
-    known = {child.session: child for child in await list_agents(access)}
-    found = [child for session, child in known.items() if name and session.startswith(name)]
-    if len(found) == 1:
-        return found[0]
-    near = nearest_key(name, known)
-    hint = f"Did you mean {near}?" if near else "`hermes agents list` lists them."
-    raise HermesError(f"There is no agent {name}. {hint}")
+    return named(await list_agents(access), name)
 
 
 def _check(access: Access[System]) -> None:

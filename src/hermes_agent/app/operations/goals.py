@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from hermes_agent.app.work.goals import GoalWork
     from hermes_agent.store.sessions import Session as SessionRecord
 
-__all__ = ("Criterion", "Wish", "criterion_of", "proof_in")
+__all__ = ("Criterion", "State", "Wish", "criterion_of", "proof_in")
 
 ELSEWHERE = "Goals are a private matter: write to me alone, or use `hermes goals`."
 
@@ -138,9 +139,9 @@ async def _find(access: Access[System], name: str) -> Goal:
     return await work_of(access).desk.find(_who(access), name, access.session)
 
 
-async def pause_goal(access: Access[System], name: str = "") -> GoalFacts:
-    """Pursue a goal no more until it is resumed; a run under way ends by itself."""
-    return await _facts(access, await work_of(access).desk.stop(await _find(access, name), State.PAUSED))
+async def stop_goal(access: Access[System], name: str = "", state: State = State.DROPPED) -> GoalFacts:
+    """Pause a goal until it is resumed (a run under way ends by itself), or end it by hand: done, or not wanted."""
+    return await _facts(access, await work_of(access).desk.stop(await _find(access, name), state))
 
 
 async def resume_goal(
@@ -152,16 +153,6 @@ async def resume_goal(
     if record is None:
         raise HermesError(f"No session pursues {goal.id}: `/goal resume {goal.id}` in a chat begins.")
     return await _facts(access, await work_of(access).desk.resume(goal, record, turns, budget))
-
-
-async def finish_goal(access: Access[System], name: str = "") -> GoalFacts:
-    """End a goal as done, by hand."""
-    return await _facts(access, await work_of(access).desk.stop(await _find(access, name), State.DONE))
-
-
-async def clear_goal(access: Access[System], name: str = "") -> GoalFacts:
-    """End a goal that is not wanted any more."""
-    return await _facts(access, await work_of(access).desk.stop(await _find(access, name), State.DROPPED))
 
 
 async def check_goal(access: Access[System], name: str = "") -> GoalFacts:
@@ -218,6 +209,7 @@ def goal_text(found: GoalFacts) -> str:
     return "\n".join(lines)
 
 
+_pause, _finish = partial(stop_goal, state=State.PAUSED), partial(stop_goal, state=State.DONE)
 GOAL = place("name", default="", metavar="ID")
 GOAL_NOUN = Noun(
     name="goals",
@@ -233,8 +225,20 @@ GOAL_NOUN = Noun(
             nothing='There is no goal. `hermes goals add "TEXT" --command CMD` sets one.',
         ),
         verb("show", "Show a goal, its criteria and receipts.", show_goal, GOAL, text=goal_text),
-        verb("pause", "Pursue a goal no more until it is resumed.", pause_goal, GOAL, text=goal_text),
-        verb("done", "End a goal as done, by hand.", finish_goal, GOAL, text=goal_text),
-        verb("clear", "End a goal that is not wanted any more.", clear_goal, GOAL, text=goal_text),
+        verb(
+            "pause",
+            "Pursue a goal no more until it is resumed.",
+            _pause,
+            GOAL,
+            text=goal_text,
+        ),
+        verb("done", "End a goal as done, by hand.", _finish, GOAL, text=goal_text),
+        verb(
+            "clear",
+            "End a goal that is not wanted any more.",
+            stop_goal,
+            GOAL,
+            text=goal_text,
+        ),
     ),
 )

@@ -26,7 +26,7 @@ from hermes_agent.core.messages import Origin, said
 from hermes_agent.core.quick_replies import GOAL as QUESTION
 from hermes_agent.core.section import short_hash
 from hermes_agent.core.tool import CallFacts
-from hermes_agent.host.files import write_private
+from hermes_agent.host.files import PRIVATE_FOLDER, write_private
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets
@@ -44,7 +44,7 @@ from hermes_agent.work.goals.checks import CardState, Checker
 from hermes_agent.work.goals.desk import Desk, Whose
 from hermes_agent.work.goals.judge import SYSTEM
 from hermes_agent.work.goals.proof import proof_in
-from hermes_agent.work.goals.pursuit import Closing, Pursuit, PursuitContext
+from hermes_agent.work.goals.pursuit import Closing, Pursuit
 from hermes_agent.work.goals.settings import GoalSettings
 from hermes_agent.work.goals.tools import GoalTools
 
@@ -67,24 +67,6 @@ class GoalTail:
         return rules.tail(await self.store.goals.list(self.principal), session)
 
 
-class Files:
-    """Shows each goal as a file in the home, for people to read."""
-
-    def __init__(self, needs: Needs) -> None:
-        self._folder, self._store = needs.get(Home).root / FOLDER, needs.later(Store)
-        self._wanted = needs.get(GoalSettings).mirror
-
-    async def show(self, goal: Goal) -> None:
-        """Write the file of a goal."""
-        if self._wanted:
-            text = rules.page(goal, await self._store().goals.receipts(goal.id))
-            await asyncio.to_thread(self._write, self._folder / f"{goal.id}.md", text)
-
-    def _write(self, path: Path, text: str) -> None:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_private(path, text.encode("utf-8", "replace"), durable=False)
-
-
 class GoalWork:
     """The goals of a process: gives runs their part of them, and checks them when runs have ended. A process with a
     person in front of it has an alarm for the goals of its own sessions."""
@@ -93,46 +75,40 @@ class GoalWork:
         self._needs, self._store = needs, needs.get(Store)
         self._standings, self._settings = needs.get(Standings), needs.get(GoalSettings)
         self._options, self._hermes = needs.get(Options), needs.get(Hermes)
-        self.files = Files(needs)
-        self.checker = Checker(
-            place=needs.get(Place),
-            clock=needs.get(Clock),
-            redact=needs.get(Secrets).redact,
-            seconds=self._settings.command_seconds,
-            judge=self._judge if self._settings.judge == "auto" else None,
-            card=self._card,
-        )
         self._own: set[str] = set()
-        self.pursuit = Pursuit(
-            PursuitContext(
-                store=self._store,
-                hermes=self._hermes,
-                clock=needs.get(Clock),
-                settings=self._settings,
-                checker=self.checker,
-                principal=self._standings.principal,
-                by_outbox=needs.get(People).channels.__contains__,
-                home=self._home,
-                show=self._show,
-                sessions=self._own if self._options.own_only else None,
-            )
-        )
         self.desk = Desk(
             store=self._store,
             hermes=self._hermes,
             clock=needs.get(Clock),
             settings=self._settings,
-            checker=self.checker,
+            checker=Checker(
+                place=needs.get(Place),
+                clock=needs.get(Clock),
+                redact=needs.get(Secrets).redact,
+                seconds=self._settings.command_seconds,
+                judge=self._judge if self._settings.judge == "auto" else None,
+                card=self._card,
+            ),
             who=self._standings.principal,
             refused=self.refused,
             show=self._show,
+        )
+        self.pursuit = Pursuit(
+            self.desk,
+            by_outbox=needs.get(People).channels.__contains__,
+            home=self._home,
+            sessions=self._own if self._options.own_only else None,
         )
         self._alarm: Alarm | None = None
         self._rung: set[str] = set()
         self._moved = asyncio.Event()
 
     async def _show(self, goal: Goal) -> None:
-        await self.files.show(goal)
+        """Write the file of a goal, for people to read."""
+        if self._settings.mirror:
+            text = rules.page(goal, await self._store.goals.receipts(goal.id))
+            file = self._needs.get(Home).root / FOLDER / f"{goal.id}.md"
+            await asyncio.to_thread(_write, file, text)
         self._moved.set()
 
     def _home(self, goal: Goal) -> Conversation | None:
@@ -241,6 +217,11 @@ class GoalWork:
         )
         decision = await asyncio.to_thread(self._needs.get(Policy).decide, request)
         return decision.reason if isinstance(decision, Denied) else ""
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    write_private(path, text.encode("utf-8", "replace"), durable=False)
 
 
 def goal_work(needs: Needs) -> GoalWork:

@@ -51,8 +51,10 @@ REOPEN = (
 )
 MOVE = "UPDATE child SET queue = $2 WHERE session = $1"
 MOVE_LANE = "UPDATE lane SET queue = $2 WHERE id = $1"
-WHOSE = "SELECT principal FROM session WHERE id = $1"
-QUEUE = "SELECT queue FROM lane WHERE id = $1"
+ADDRESS = (
+    "SELECT COALESCE((SELECT principal FROM session WHERE id = $1), ''), "
+    "COALESCE((SELECT queue FROM lane WHERE id = $2), CAST($3 AS TEXT))"
+)
 OPEN_MAIL = "SELECT 1 FROM inbox WHERE lane = $1 AND ended IS NULL LIMIT 1"
 STOP = "UPDATE lane SET stop_epoch = epoch WHERE id = $1 AND owner IS NOT NULL RETURNING owner"
 REFUSE = "UPDATE inbox SET state = 'refused', reason = $2, ended = $3 WHERE lane = $1 AND ended IS NULL"
@@ -187,8 +189,8 @@ class Children(Tables):
 
     async def address(self, tx: Transaction, child: Child) -> tuple[str, str]:
         """For the mail about a child: the principal (by key) that it works for, and the queue of its parent."""
-        whose, lane = await tx.row(WHOSE, child.session), await tx.row(QUEUE, child.parent)
-        return (whose[0] if whose else ""), (lane[0] if lane else child.queue)
+        [found] = await tx.rows(ADDRESS, child.session, child.parent, child.queue)
+        return found[0], found[1]
 
     async def send(self, tx: Transaction, session: str) -> None:
         """Let the report go as mail, which was for a call."""

@@ -228,8 +228,8 @@ def named(children: Sequence[Child], name: str) -> Child:
         return found[0]
     ids = [child.session for child in children]
     near = get_close_matches(name, ids, 1, 0.3)
-    hint = f"Did you mean `{near[0]}`?" if near else "There are none." if not ids else f"There are: {', '.join(ids)}."
-    raise ToolError(f"No agent of this conversation has the id `{name[:80]}`.", hint=hint)
+    hint = f"Did you mean {near[0]}?" if near else "There are none." if not ids else f"There are: {', '.join(ids)}."
+    raise ToolError(f"{f'There is no agent {name[:80]}.' if name else 'Say which agent.'} {hint}")
 
 
 def _said(text: str) -> Answer:

@@ -87,10 +87,11 @@ class Checker:
                 await check(*fact)
         return [found[number] for number, _ in facts]
 
-    async def words(self, goal: Goal, record: SessionRecord, entries: Sequence[Entry]) -> list[Check]:
-        """The receipts of the criteria in words, from one question to the judge. Raises `LimitReached`."""
+    async def words(self, goal: Goal, record: SessionRecord | None, entries: Sequence[Entry]) -> list[Check]:
+        """The receipts of the criteria in words, from one question to the judge; none where no session has pursued the
+        goal. Raises `LimitReached`."""
         criteria = [each for each in goal.criteria if each.kind is Kind.JUDGE]
-        if not criteria:
+        if not criteria or record is None:
             return []
         began, last = self.clock.now(), _last_words(entries)
         if self.judge is None:

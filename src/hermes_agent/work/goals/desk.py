@@ -10,7 +10,7 @@ from functools import partial
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError, LimitReached
+from hermes_agent.core.errors import HermesError
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal
 from hermes_agent.core.messages import Origin, Text
@@ -317,12 +317,9 @@ class Desk:
         name = f"{goal.id}:check:{self.ids.short()}"
         checks = await self.checker.facts(goal, name.replace(":", "-"))
         record = await self.store.sessions.get(goal.session) if goal.session else None
-        if record is not None and all(each.verdict == "met" for each in checks):
-            try:
-                entries = await self.store.history.entries(record.id, goal.since)
-                checks += await self.checker.words(goal, record, entries)
-            except LimitReached as limit:
-                raise HermesError(f"The judge cannot be asked: {limit}") from limit
+        if all(each.verdict == "met" for each in checks):
+            entries = await self.store.history.entries(goal.session, goal.since)
+            checks += await self.checker.words(goal, record, entries)
         met = len(checks) == len(goal.criteria) and all(each.verdict == "met" for each in checks)
 
         def become(now: Goal) -> Goal | None:

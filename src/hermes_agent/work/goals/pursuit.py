@@ -11,8 +11,6 @@ from functools import partial
 from hermes_agent.agent.mailbox import Change
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.stop import NEW_MESSAGE, WITHDRAWN
-from hermes_agent.core.clock import Clock
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LimitReached, LostLease
 from hermes_agent.core.events import Entry, Notice, RunEnded
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
@@ -20,13 +18,13 @@ from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.outbound import Content, Letter
 from hermes_agent.core.spending import Scope
 from hermes_agent.host.tasks import spawn
-from hermes_agent.runs.front import Hermes
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.work.goal_rounds import MOST_ATTEMPTS, Round
 from hermes_agent.store.work.goals import Check, Goal, Kind, State
-from hermes_agent.work.goals.checks import Checker, effects_of, person_spoke, unapproved_in
+from hermes_agent.work.goals.checks import effects_of, person_spoke, unapproved_in
+from hermes_agent.work.goals.desk import Desk
 from hermes_agent.work.goals.rules import (
     FOR_CARDS,
     SOURCE,
@@ -45,25 +43,6 @@ PEER_SECONDS = 5.0
 MOST_AT_ONCE = 8
 """Checks and waits of one process at a time."""
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PursuitContext:
-    """What goals need of the system around them. `principal` gives a principal by key, `by_outbox` says whether news
-    for a platform go through the outbox, `home` gives the chat where they go too (None: the session is enough), `show`
-    writes the goal's file. `sessions`: whose goals this process pursues
-    (None: all of its queue)."""
-
-    store: Store
-    hermes: Hermes
-    clock: Clock
-    settings: GoalSettings
-    checker: Checker
-    principal: Callable[[str], Principal]
-    by_outbox: Callable[[str], bool]
-    home: Callable[[Goal], Conversation | None]
-    show: Callable[[Goal], Awaitable[None]]
-    sessions: Collection[str] | None = None
 
 
 class Closing:
@@ -92,13 +71,24 @@ class Closing:
 
 class Pursuit:
     """Checks goals as a source of the alarm (`runs.alarm.Source`): claims due checks, looks at waiting goals, and tells
-    news. A check that was begun goes on after a crash under the same exec ids."""
+    news. A check that was begun goes on after a crash under the same exec ids.
 
-    def __init__(self, around: PursuitContext) -> None:
-        self._around = around
-        self._store, self._clock = around.store, around.clock
-        self._goals, self._rounds = around.store.goals, around.store.goal_rounds
-        self._queue = around.hermes.scheduler.queue
+    `by_outbox` says whether news for a platform go through the outbox, `home` gives the chat where they go too (None:
+    the session is enough). `sessions`: whose goals this process pursues (None: all of its queue).
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        *,
+        by_outbox: Callable[[str], bool],
+        home: Callable[[Goal], Conversation | None],
+        sessions: Collection[str] | None = None,
+    ) -> None:
+        self._desk, self._by_outbox, self._home, self._of = desk, by_outbox, home, sessions
+        self._store, self._hermes, self._clock, self._checker = desk.store, desk.hermes, desk.clock, desk.checker
+        self._goals, self._rounds = self._store.goals, self._store.goal_rounds
+        self._queue = desk.hermes.scheduler.queue
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.ring: Callable[[], None] = lambda: None
         """Asks the alarm to look again."""
@@ -107,7 +97,7 @@ class Pursuit:
 
     @property
     def _sessions(self) -> list[str] | None:
-        return None if self._around.sessions is None else sorted(self._around.sessions)
+        return None if self._of is None else sorted(self._of)
 
     async def next_due(self) -> float | None:
         """See `runs.alarm.Source`."""
@@ -126,13 +116,13 @@ class Pursuit:
 
     async def _has_cards(self, goal: Goal) -> bool:
         cards = [each for each in goal.criteria if each.kind is Kind.BOARD]
-        return all([(await self._around.checker.of_card(goal, each)).verdict == "met" for each in cards])
+        return all([(await self._checker.of_card(goal, each)).verdict == "met" for each in cards])
 
     async def _mine(self) -> list[Goal]:
         """The goals with something due that this process looks after."""
         found = await self._goals.due()
-        if self._around.sessions is not None:
-            return [goal for goal in found if goal.session in self._around.sessions]
+        if self._of is not None:
+            return [goal for goal in found if goal.session in self._of]
         lanes = [await self._store.read(partial(self._lane, goal.session)) for goal in found]
         return [goal for goal, (_, queue) in zip(found, lanes, strict=True) if queue == self._queue]
 
@@ -202,7 +192,7 @@ class Pursuit:
         await self._store.write(change)
 
     async def _wait(self, goal: Goal) -> None:
-        running = await self._around.checker.place.attach(goal.wait_exec)
+        running = await self._checker.place.attach(goal.wait_exec)
         if running is not None:
             await running.wait()
         await self.look_at(goal.id)
@@ -235,22 +225,22 @@ class Pursuit:
             given_up = blocked(goal, "The program died in its check again and again.")
             await self._commit(claimed, goal, record, [], Decision(goal=given_up, news=given_up.untold))
             return
-        if self._around.principal(record.principal).standing is Standing.GUEST:
+        if self._desk.who(record.principal).standing is Standing.GUEST:
             gone = blocked(goal, f"{record.principal} may not use this agent any more.")
             await self._commit(claimed, goal, record, [], Decision(goal=gone, news=gone.untold))
             return
         name = claimed.lease.id.replace(":", "-")
         entries = await self._store.history.entries(claimed.session, goal.since)
         run = [each for each in entries if each.number > claimed.after]
-        checks = await self._around.checker.facts(goal, name)
+        checks = await self._checker.facts(goal, name)
         spent = await self._is_spent(goal)
         if not spent and all(each.verdict == "met" for each in checks):
             try:
-                checks += await self._around.checker.words(goal, record, entries)
+                checks += await self._checker.words(goal, record, entries)
             except LimitReached:
                 spent = True
         found = await self._found(goal, name, checks, run, spent=spent)
-        decision = decide(goal, checks, found, self._around.settings)
+        decision = decide(goal, checks, found, self._desk.settings)
         decision = reported(goal, decision, goal.said, found.now)
         await self._rounds.check(claimed)
         await self._commit(claimed, goal, record, checks, decision)
@@ -273,7 +263,7 @@ class Pursuit:
         is_met = len(checks) == len(goal.criteria) and all(each.verdict == "met" for each in checks)
         return Found(
             now=self._clock.now(),
-            folder="" if is_met else await self._around.checker.folder(goal, name),
+            folder="" if is_met else await self._checker.folder(goal, name),
             effects=effects_of(run),
             spoke=person_spoke(run),
             unapproved=unapproved_in(run),
@@ -303,7 +293,7 @@ class Pursuit:
             tx.rings.add("")
             await self._goals.keep(tx, goal, claimed.lease.id, claimed.run, checks)
             if decision.continues and not pending:
-                who = self._around.principal(record.principal)
+                who = self._desk.who(record.principal)
                 inbound = _next_message(claimed.lease.id, record, after, checks, who, self._clock.now())
                 await self._store.inbox.accept(inbound, record.id, queue or self._queue, tx=tx)
             return after
@@ -312,9 +302,9 @@ class Pursuit:
         if after is None:
             return
         if decision.continues:
-            self._around.hermes.scheduler.bus.start_run(record.id)
-            self._around.hermes.scheduler.enqueue(record.id)
-        await self._around.show(after)
+            self._hermes.scheduler.bus.start_run(record.id)
+            self._hermes.scheduler.enqueue(record.id)
+        await self._desk.show(after)
 
     # 4. News
 
@@ -322,9 +312,9 @@ class Pursuit:
         """Tell the person what became of the goal, once: by the outbox, elsewhere as a notice in the session, and at
         home where they may not look into that."""
         record = await self._store.sessions.get(goal.session) if goal.session else None
-        is_sent = record is not None and self._around.by_outbox(record.surface)
+        is_sent = record is not None and self._by_outbox(record.surface)
         chats = [Conversation.parse(record.conversation)] if record is not None and is_sent else []
-        chats += [home] if not is_sent and (home := self._around.home(goal)) else []
+        chats += [home] if not is_sent and (home := self._home(goal)) else []
 
         async def change(tx: Transaction) -> None:
             if await self._goals.become(tx, goal.id, lambda there: _told(there, goal.untold)) is None:
@@ -336,11 +326,11 @@ class Pursuit:
         if record is None or is_sent:
             await self._store.write(change)
         else:
-            async with self._around.hermes.holding(record.id, beside_run=True) as journal:
+            async with self._hermes.holding(record.id, beside_run=True) as journal:
                 if await self._is_untold(goal):  # Whoever tells it holds the session.
-                    self._around.hermes.scheduler.service.speaks(journal, record)
+                    self._hermes.scheduler.service.speaks(journal, record)
                     await journal.commit(Notice(text=goal.untold, level="news"), changes=[change])
-        await self._around.show(await self._goals.get(goal.id) or goal)
+        await self._desk.show(await self._goals.get(goal.id) or goal)
 
     async def _is_untold(self, goal: Goal) -> bool:
         found = await self._goals.get(goal.id)
