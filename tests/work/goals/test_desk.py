@@ -1,5 +1,6 @@
 """What a person does with goals."""
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import MessageTaken, ToolStarted
 from hermes_agent.providers.demo.script import Call, Heard, Say
-from hermes_agent.store.work.goals import Criterion, Kind, State
+from hermes_agent.store.work.goals import Criterion, Goal, Kind, State
 from hermes_agent.work.goals.desk import Whose, criterion_of, moment_of
 from tests.app.place import place
 from tests.work.goals.harness import anew, command, ended, reached, started, work_of
@@ -186,6 +187,24 @@ async def test_a_continuation_that_no_run_has_read_is_taken_back_by_a_move_or_a_
     assert mail is not None
     assert mail.state == "refused"
     assert len(taken) == 1
+
+
+async def test_an_old_goal_is_found_by_its_id_however_many_came_after(tmp_path: Path):
+    async with place(tmp_path, claims) as there:
+        work = work_of(there)
+        goals, who = there.runtime.store.goals, work.owned_by(there.runtime.owner.key)
+        old = Goal(id="g_old", principal="owner", text="x", created=1.0, state=State.DROPPED, ended=1.0)
+
+        async def add(tx):
+            for each in (old, *(replace(old, id=f"g_{n}") for n in range(250))):
+                await goals.put(tx, each)
+
+        await there.runtime.store.write(add)
+        await goals.change("g_1", lambda goal: goal)
+
+        assert (await work.desk.find(who, "g_old")).id == "g_old"
+        with pytest.raises(HermesError, match="There is no goal g_old"):
+            await work.desk.find(Whose(key="telegram:2", principal="telegram:2"), "g_old")
 
 
 async def test_used_up_turns_need_more_turns(tmp_path: Path):

@@ -116,7 +116,8 @@ async def stop_all(access: Access[System]) -> int:
 
 
 async def _named(access: Access[System], name: str) -> Child:
-    return named(await list_agents(access), name)
+    exact = None if access.session or not access.sees_all else await access.system.store.children.get(name)
+    return exact or named(await list_agents(access), name)
 
 
 def _check(access: Access[System]) -> None:

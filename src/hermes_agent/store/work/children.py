@@ -7,6 +7,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import UnknownSession
 from hermes_agent.store.bodies import storable, written
 from hermes_agent.store.transaction import Row, Tables, Transaction
 
@@ -23,6 +24,7 @@ ALONE = (
     "SELECT session FROM child WHERE parent = $1 AND home = $home ORDER BY created, n, session LIMIT 1 "
     "FOR NO KEY UPDATE"
 )
+DELETED = "SELECT 1 FROM session WHERE id = $1 AND home = $home AND deleted IS NOT NULL"
 RUNNING = "SELECT count(*) FROM child WHERE parent = $1 AND home = $home AND state = 'running'"
 PARENT = "SELECT parent FROM child WHERE session = $1 AND home = $home"
 GET = f"SELECT {FIELDS} FROM child WHERE session = $1 AND home = $home"
@@ -116,7 +118,10 @@ class Children(Tables):
     row first, so that a report is delivered exactly once."""
 
     async def add(self, tx: Transaction, child: Child, most: int) -> None:
-        """Add a child whose mail waits in the queue `HELD_BACK`; let it run if fewer than `most` of its parent do."""
+        """Add a child whose mail waits in the queue `HELD_BACK`; let it run if fewer than `most` of its parent do.
+        Raises `UnknownSession` where its parent was deleted."""
+        if await tx.holds(DELETED, child.parent):
+            raise UnknownSession(f"{child.parent} was deleted: it starts no agents.")
         await tx.holds(ALONE, child.parent)
         running = await tx.row(RUNNING, child.parent)
         runs = running is not None and running[0] < most

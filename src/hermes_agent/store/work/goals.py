@@ -220,7 +220,7 @@ class Goals(TimedTables):
         """The receipts of a goal, the newest round first."""
         return [_check(row) for row in await self._engine.read(lambda tx: tx.rows(RECEIPTS, goal, limit))]
 
-    async def list(self, principal: str = "", *, ended: bool = False, limit: int = 50) -> list[Goal]:
+    async def list(self, principal: str = "", *, ended: bool = False, limit: int = 1000) -> list[Goal]:
         """The goals of a person (empty: everybody's), open ones first, the one changed last first."""
         rows = await self._engine.read(lambda tx: tx.rows(LIST, principal, int(ended), limit), brief=True)
         return [_goal(row) for row in rows]

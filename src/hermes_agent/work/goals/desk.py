@@ -124,13 +124,13 @@ class Desk:
             if not mine:
                 raise HermesError("There is no goal. `/goal TEXT` sets one.")
             return next(iter([goal for goal in here if goal.state in PURSUED_STATES] or here or mine))
-        found = [goal for goal in goals if goal.id == name]
-        if not found:
+        found = await self.store.goals.get(name)
+        if found is None or not (who.sees_all or found.principal == who.key):
             near = nearest_key(name, [goal.id for goal in goals])
             raise HermesError(
                 f"There is no goal {name}." + (f" Did you mean {near}?" if near else " See `/goal list`.")
             )
-        return found[0]
+        return found
 
     async def create(self, who: Whose, wish: Wish, record: SessionRecord | None, folder: str) -> Checked:
         """Set a goal, which the session pursues. Its commands are run once before, for some seconds: where all criteria

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -116,7 +117,9 @@ class Pursuit:
 
     async def _has_cards(self, goal: Goal) -> bool:
         cards = [each for each in goal.criteria if each.kind is Kind.BOARD]
-        return all([(await self._checker.of_card(goal, each)).verdict == "met" for each in cards])
+        with suppress(HermesError):  # A board out of reach is looked at with the next check.
+            return all([(await self._checker.of_card(goal, each)).verdict == "met" for each in cards])
+        return False
 
     async def _mine(self) -> list[Goal]:
         """The goals with something due that this process looks after."""
