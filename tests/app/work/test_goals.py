@@ -21,7 +21,7 @@ from hermes_agent.store.work.goals import Criterion, Kind, State
 from hermes_agent.work.goals.desk import Whose, Wish
 from tests.app.place import PLACE, another, place, spoken
 from tests.work.board.boards import ME, made
-from tests.work.goals.harness import anew, command, ended, reached, started, work_of
+from tests.work.goals.harness import anew, command, ended, owned_by, reached, started, work_of
 
 NEVER = command("exit 1")
 ANNAS = Whose(key="telegram:2", principal="telegram:2")
@@ -195,7 +195,7 @@ async def test_a_goal_stops_when_its_person_is_removed(tmp_path: Path):
         anna = replace(PLACE, chat="anna")
         who = Principal(platform="cli", user="anna", standing=Standing.MEMBER)
         record = await there.runtime.hermes.open_session(anna, who, workspace=there.record.workspace)
-        whose = work.owned_by(who.key)
+        whose = owned_by(there, who.key)
         wish = Wish(text="x", criteria=(Criterion(kind=Kind.FILE, text="no"),))
         made_ = await work.desk.create(whose, wish, record, record.workspace)
         goal = await ended(there, made_.goal)

@@ -12,7 +12,7 @@ from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.store.work.goals import Criterion, Goal, Kind, State
 from hermes_agent.work.goals.desk import Whose, criterion_of, moment_of
 from tests.app.place import place
-from tests.work.goals.harness import anew, command, ended, reached, started, work_of
+from tests.work.goals.harness import anew, command, ended, owned_by, reached, started, work_of
 
 NEVER = command("exit 1")
 NOON = datetime.fromisoformat("2026-11-27T12:00:00+00:00").timestamp()
@@ -108,7 +108,7 @@ async def test_a_session_pursues_one_goal_and_none_beside_a_job(tmp_path: Path):
 async def test_an_unknown_goal_names_the_nearest(tmp_path: Path):
     async with place(tmp_path, claims) as there:
         goal = await started(there, criteria=NEVER, later=True)
-        desk, who = work_of(there).desk, work_of(there).owned_by(there.runtime.owner.key)
+        desk, who = work_of(there).desk, owned_by(there)
         near = goal.id[:-1] + ("0" if goal.id[-1] != "0" else "1")
 
         with pytest.raises(HermesError, match=f"There is no goal {near}. Did you mean {goal.id}"):
@@ -126,7 +126,7 @@ async def test_a_new_criterion_makes_a_revision_that_stale_checks_do_not_touch(t
     async with place(tmp_path, claims) as there:
         goal = await started(there, criteria=command("test -e go && exit 0; sleep 0.3; touch go; exit 0"), anyway=True)
         await reached(there, State.CHECKING, goal)
-        desk, who = work_of(there).desk, work_of(there).owned_by(there.runtime.owner.key)
+        desk, who = work_of(there).desk, owned_by(there)
         after = await desk.add(who, goal, NEVER[0])
         found = await ended(there, after)
 
@@ -192,7 +192,7 @@ async def test_a_continuation_that_no_run_has_read_is_taken_back_by_a_move_or_a_
 async def test_an_old_goal_is_found_by_its_id_however_many_came_after(tmp_path: Path):
     async with place(tmp_path, claims) as there:
         work = work_of(there)
-        goals, who = there.runtime.store.goals, work.owned_by(there.runtime.owner.key)
+        goals, who = there.runtime.store.goals, owned_by(there)
         old = Goal(id="g_old", principal="owner", text="x", created=1.0, state=State.DROPPED, ended=1.0)
 
         async def add(tx):

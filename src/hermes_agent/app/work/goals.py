@@ -117,10 +117,6 @@ class GoalWork:
         homes = [each for each in homes_in(self._needs.get(GatewaySettings).channels) if each.is_private]
         return None if there or goal.principal != OWNER else next(iter(homes), None)
 
-    def owned_by(self, principal: str) -> Whose:
-        """Whose goals this principal has."""
-        return whose_goals(self._standings, principal)
-
     async def ask_for_proof(self, goal: Goal, record: SessionRecord) -> None:
         """Ask the owner, once the work has begun, whether the command that the folder names shall decide; until then a
         model judges."""

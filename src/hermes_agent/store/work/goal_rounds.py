@@ -42,12 +42,12 @@ class Round:
 
 
 class GoalRounds(TimedTables):
-    """The queue of checks. Whoever claims one commits its outcome under its lease, or nothing."""
+    """The queue of checks. Whoever claims one of its `claims` commits the outcome under its lease, or nothing."""
 
     def __init__(self, engine: Engine, clock: Clock, workers: Workers) -> None:
         super().__init__(engine, clock)
         self._workers = workers
-        self._claims = Claims(engine, workers, "goal_round", ROUND)
+        self.claims = Claims(engine, workers, "goal_round", ROUND)
 
     async def queue(self, tx: Transaction, goal: Goal, queue: str, run: str, after: int) -> None:
         """Add the check of a goal's round; one that is there stays."""
@@ -72,7 +72,7 @@ class GoalRounds(TimedTables):
     async def claim(self, queue: str, sessions: Sequence[str] | None) -> Round | None:
         """Claim a check of this queue, or of these sessions alone."""
         for which, key in _which(queue, sessions, 2):
-            found = await self._claims.claim(f"AND {which}", key)
+            found = await self.claims.claim(f"AND {which}", key)
             if found is not None:
                 lease, (goal, revision, number, session, run, after, attempts) = found
                 return Round(
@@ -87,23 +87,14 @@ class GoalRounds(TimedTables):
                 )
         return None
 
-    async def release(self, claimed: Round, note: str = "", *, counts: bool = False) -> None:
-        """Put a check back. With `counts` that is a failed attempt."""
-        await self._claims.release(claimed.lease, note, counts=counts)
-
     async def end(self, tx: Transaction, claimed: Round, note: str) -> bool:
         """End a check; False where the lease is lost, then nothing else of the change may happen."""
-        return await self._claims.end(tx, claimed.lease, END, self._clock.now(), storable(note))
+        return await self.claims.end(tx, claimed.lease, END, self._clock.now(), storable(note))
 
-    async def check(self, claimed: Round) -> None:
-        """Send a heartbeat; raises `LostLease` where another worker has it."""
-        await self._claims.check(claimed.lease)
-
-    async def lane(self, tx: Transaction, session: str, *, hold: bool = True) -> tuple[int, str]:
+    async def lane(self, tx: Transaction, session: str) -> tuple[int, str]:
         """How much mail of people a session has that is not answered, and the queue of its lane (empty: it had none).
-        With `hold` no other mail comes before the end of the change; then it is asked before the goal, as at a run's
-        end."""
-        row = await tx.row(f"{LANE} FOR NO KEY UPDATE" if hold else LANE, session)
+        No other mail comes before the end of the change; it is asked before the goal, as at a run's end."""
+        row = await tx.row(f"{LANE} FOR NO KEY UPDATE", session)
         mail = await tx.row(PENDING, session) if row is not None else None
         return (0, "") if row is None or mail is None else (int(mail[0]), str(row[0]))
 

@@ -168,13 +168,9 @@ class Delegation:
     async def _is_open(self, session: str) -> bool:
         return any(child.is_open for child in await self._found([session]))
 
-    async def log(self, session: str) -> list[Entry]:
-        """The log of a child."""
-        return await self._store.history.entries(session)
-
-    async def label(self, session: str) -> Origin:
-        """The worst label of what a child has in view."""
-        return (await self._hermes.view(session)).label
+    async def log(self, session: str) -> tuple[list[Entry], Origin]:
+        """The log of a child, and the worst label of what it has in view."""
+        return await self._store.history.entries(session), (await self._hermes.view(session)).label
 
     # 2. End
 

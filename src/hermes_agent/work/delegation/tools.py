@@ -187,9 +187,9 @@ class DelegationTools:
                 stopped = await self._delegation.stop(child)
                 return _said(f"{child.session} {'is stopped' if stopped else 'has ended already'}.")
             case "log":
-                lines = log_of(await self._delegation.log(child.session))[-LAST_STEPS:]
-                label = await self._delegation.label(child.session)
-                return Answer(parts=(Text(text="\n".join([line_of(child), *lines]), origin=label),))
+                entries, label = await self._delegation.log(child.session)
+                lines = [line_of(child), *log_of(entries)[-LAST_STEPS:]]
+                return Answer(parts=(Text(text="\n".join(lines), origin=label),))
             case "wait":
                 async with call.delegating({child.session: child.goal[:200]}):
                     await self._delegation.wait([child.session], call.progress)

@@ -7,6 +7,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -42,16 +43,6 @@ BRIEF_SECONDS = 30.0
 PEOPLE = (Origin.OWNER, Origin.MEMBER)
 TRIES = 3
 """How often a command is begun whose end nobody saw."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
-    """What a command gave: exit code (None: nobody saw its end), seconds, the end of its output, and a hash of that."""
-
-    code: int | None
-    seconds: float
-    output: str = ""
-    output_hash: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +110,8 @@ class Checker:
 
     async def folder(self, goal: Goal, name: str) -> str:
         """A line that changes with the files of the goal's folder."""
-        return (await self._run(f"{name}-state", STATE, goal.folder, STATE_SECONDS)).output
+        state = Criterion(kind=Kind.COMMAND, text=STATE)
+        return (await self._of_command(goal, state, f"{name}-state", STATE_SECONDS)).evidence
 
     async def of_card(self, goal: Goal, criterion: Criterion) -> Check:
         """The receipt of a card, which nothing can make done where it is cancelled, archived or gone."""
@@ -132,25 +124,12 @@ class Checker:
             criterion=str(criterion), kind=criterion.kind, at=began, seconds=seconds, verdict=verdict, evidence=told
         )
 
-    async def _of_command(self, goal: Goal, criterion: Criterion, exec_name: str, seconds: float) -> Check:
-        began = self.clock.now()
+    async def _of_command(self, goal: Goal, criterion: Criterion, name: str, seconds: float) -> Check:
+        check = Check(criterion=str(criterion), kind=criterion.kind, at=self.clock.now(), seconds=0.0, verdict="unmet")
+        if self.place.name == "local" and not await asyncio.to_thread(Path(goal.folder).is_dir):
+            return replace(check, evidence=GONE)
         text = criterion.text if criterion.kind is Kind.COMMAND else file_command(criterion)
-        ran = await self._run(exec_name, text, goal.folder, seconds)
-        return Check(
-            criterion=str(criterion),
-            kind=criterion.kind,
-            at=began,
-            seconds=ran.seconds,
-            exit_code=ran.code,
-            verdict="met" if ran.code == 0 else "unmet",
-            evidence=self.redact(ran.output),
-            output_hash=ran.output_hash,
-        )
-
-    async def _run(self, name: str, text: str, folder: str, seconds: float) -> Ran:
-        if self.place.name == "local" and not await asyncio.to_thread(Path(folder).is_dir):
-            return Ran(code=None, seconds=0.0, output=GONE)
-        command = Command(text=text, folder=folder, limit=seconds)
+        command = Command(text=text, folder=goal.folder, limit=seconds)
         try:
             for number in range(TRIES):
                 running = await begun(self.place, f"{GROUP}/{name}{f'.{number}' if number else ''}", command)
@@ -159,11 +138,13 @@ class Checker:
                     break
             tail = await end_of_output(running, SHOWN)
         except PlaceFailed as error:
-            return Ran(code=None, seconds=0.0, output=str(error))
-        return Ran(
-            code=ended.code,
+            return replace(check, evidence=self.redact(str(error)))
+        return replace(
+            check,
             seconds=ended.seconds,
-            output=cleaned(tail.decode("utf-8", "replace")).strip(),
+            exit_code=ended.code,
+            verdict="met" if ended.code == 0 else "unmet",
+            evidence=self.redact(cleaned(tail.decode("utf-8", "replace")).strip()),
             output_hash=hashlib.sha256(tail).hexdigest()[:16],
         )
 

@@ -123,14 +123,8 @@ class Pursuit:
 
     async def _mine(self) -> list[Goal]:
         """The goals with something due that this process looks after."""
-        found = await self._goals.due()
-        if self._of is not None:
-            return [goal for goal in found if goal.session in self._of]
-        lanes = [await self._store.read(partial(self._lane, goal.session)) for goal in found]
-        return [goal for goal, (_, queue) in zip(found, lanes, strict=True) if queue == self._queue]
-
-    async def _lane(self, session: str, tx: Transaction) -> tuple[int, str]:
-        return await self._rounds.lane(tx, session, hold=False)
+        found = await self._goals.due("" if self._of is not None else self._queue)
+        return [goal for goal in found if self._of is None or goal.session in self._of]
 
     async def fire(self) -> None:
         """See `runs.alarm.Source`."""
@@ -216,7 +210,7 @@ class Pursuit:
             await self._put_back(claimed, counts=True)
 
     async def _put_back(self, claimed: Round, *, counts: bool = False) -> None:
-        await self._rounds.release(claimed, "the check failed" if counts else "", counts=counts)
+        await self._rounds.claims.release(claimed.lease, "the check failed" if counts else "", counts=counts)
         await self._store.write(_ring)
 
     async def _check(self, claimed: Round) -> None:
@@ -245,7 +239,7 @@ class Pursuit:
         found = await self._found(goal, name, checks, run, spent=spent)
         decision = decide(goal, checks, found, self._desk.settings)
         decision = reported(goal, decision, goal.said, found.now)
-        await self._rounds.check(claimed)
+        await self._rounds.claims.check(claimed.lease)
         await self._commit(claimed, goal, record, checks, decision)
 
     async def _end_stale(self, claimed: Round, tx: Transaction) -> None:
@@ -319,8 +313,11 @@ class Pursuit:
         chats = [Conversation.parse(record.conversation)] if record is not None and is_sent else []
         chats += [home] if not is_sent and (home := self._home(goal)) else []
 
+        def told(there: Goal) -> Goal | None:
+            return replace(there, untold="") if there.untold == goal.untold else None
+
         async def change(tx: Transaction) -> None:
-            if await self._goals.become(tx, goal.id, lambda there: _told(there, goal.untold)) is None:
+            if await self._goals.become(tx, goal.id, told) is None:
                 return
             key, content = f"{SOURCE}:{goal.id}:{goal.revision}:{goal.round}:{goal.state}", Content(text=goal.untold)
             for to in chats:
@@ -330,14 +327,11 @@ class Pursuit:
             await self._store.write(change)
         else:
             async with self._hermes.holding(record.id, beside_run=True) as journal:
-                if await self._is_untold(goal):  # Whoever tells it holds the session.
+                # Whoever tells it holds the session.
+                if (await self._goals.get(goal.id) or goal).untold == goal.untold:
                     self._hermes.scheduler.service.speaks(journal, record)
                     await journal.commit(Notice(text=goal.untold, level="news"), changes=[change])
         await self._desk.show(await self._goals.get(goal.id) or goal)
-
-    async def _is_untold(self, goal: Goal) -> bool:
-        found = await self._goals.get(goal.id)
-        return found is not None and found.untold == goal.untold
 
 
 def _after(there: Goal, claimed: Round, decision: Decision, pending: int) -> Goal | None:
@@ -368,10 +362,6 @@ def _next_message(
 def _is_current(goal: Goal, claimed: Round) -> bool:
     """Whether the check is still of this goal: neither a revision nor a later run came after it."""
     return (goal.state, goal.revision, goal.round) == (State.CHECKING, claimed.revision, claimed.round)
-
-
-def _told(there: Goal, news: str) -> Goal | None:
-    return replace(there, untold="") if there.untold == news else None
 
 
 async def _ring(tx: Transaction) -> None:
