@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from hermes_agent.core.events import MessageTaken, Notice, RunEnded
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Conversation, Standings
 from hermes_agent.core.messages import Origin, said
+from hermes_agent.core.outbound import Content, Letter
 from hermes_agent.core.quick_replies import GOAL as QUESTION
 from hermes_agent.core.section import short_hash
 from hermes_agent.core.tool import CallFacts
@@ -37,6 +39,7 @@ from hermes_agent.runs.front import Hermes
 from hermes_agent.sandbox.place import Place
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.work.goals import Goal, State
 from hermes_agent.tools.permission.requests import Denied, Policy, Request
 from hermes_agent.work.goals import rules
@@ -93,12 +96,7 @@ class GoalWork:
             refused=self.refused,
             show=self._show,
         )
-        self.pursuit = Pursuit(
-            self.desk,
-            by_outbox=needs.get(People).channels.__contains__,
-            home=self._home,
-            sessions=self._own if self._options.own_only else None,
-        )
+        self.pursuit = Pursuit(self.desk, self._tell, self._own if self._options.own_only else None)
         self._alarm: Alarm | None = None
         self._rung: set[str] = set()
         self._moved = asyncio.Event()
@@ -116,6 +114,37 @@ class GoalWork:
         there = self._options.attended and self._options.own_only
         homes = [each for each in homes_in(self._needs.get(GatewaySettings).channels) if each.is_private]
         return None if there or goal.principal != OWNER else next(iter(homes), None)
+
+    async def _tell(self, goal: Goal) -> None:
+        """Tell the person what became of the goal, once: by the outbox, elsewhere as a notice in the session, and at
+        home where they may not look into that."""
+        record = await self._store.sessions.get(goal.session) if goal.session else None
+        is_sent = record is not None and record.surface in self._needs.get(People).channels
+        chats = [Conversation.parse(record.conversation)] if record is not None and is_sent else []
+        chats += [home] if not is_sent and (home := self._home(goal)) else []
+
+        def told(there: Goal) -> Goal | None:
+            return replace(there, untold="") if there.untold == goal.untold else None
+
+        async def change(tx: Transaction) -> None:
+            if await self._store.goals.become(tx, goal.id, told) is None:
+                return
+            key, content = (
+                f"{rules.SOURCE}:{goal.id}:{goal.revision}:{goal.round}:{goal.state}",
+                Content(text=goal.untold),
+            )
+            for to in chats:
+                await self._store.outbox.put(tx, Letter(key=key, to=to, content=content, session=goal.session))
+
+        if record is None or is_sent:
+            await self._store.write(change)
+        else:
+            async with self._hermes.holding(record.id, beside_run=True) as journal:
+                # Whoever tells it holds the session.
+                if (await self._store.goals.get(goal.id) or goal).untold == goal.untold:
+                    self._hermes.scheduler.service.speaks(journal, record)
+                    await journal.commit(Notice(text=goal.untold, level="news"), changes=[change])
+        await self._show(await self._store.goals.get(goal.id) or goal)
 
     async def ask_for_proof(self, goal: Goal, record: SessionRecord) -> None:
         """Ask the owner, once the work has begun, whether the command that the folder names shall decide; until then a

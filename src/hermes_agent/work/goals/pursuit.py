@@ -13,10 +13,9 @@ from hermes_agent.agent.mailbox import Change
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.stop import NEW_MESSAGE, WITHDRAWN
 from hermes_agent.core.errors import HermesError, LimitReached, LostLease
-from hermes_agent.core.events import Entry, Notice, RunEnded
+from hermes_agent.core.events import Entry, RunEnded
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Origin, Text
-from hermes_agent.core.outbound import Content, Letter
 from hermes_agent.core.spending import Scope
 from hermes_agent.host.tasks import spawn
 from hermes_agent.store.database import Store
@@ -74,19 +73,13 @@ class Pursuit:
     """Checks goals as a source of the alarm (`runs.alarm.Source`): claims due checks, looks at waiting goals, and tells
     news. A check that was begun goes on after a crash under the same exec ids.
 
-    `by_outbox` says whether news for a platform go through the outbox, `home` gives the chat where they go too (None:
-    the session is enough). `sessions`: whose goals this process pursues (None: all of its queue).
+    `tell` tells the news of a goal. `sessions`: whose goals this process pursues (None: all of its queue).
     """
 
     def __init__(
-        self,
-        desk: Desk,
-        *,
-        by_outbox: Callable[[str], bool],
-        home: Callable[[Goal], Conversation | None],
-        sessions: Collection[str] | None = None,
+        self, desk: Desk, tell: Callable[[Goal], Awaitable[None]], sessions: Collection[str] | None = None
     ) -> None:
-        self._desk, self._by_outbox, self._home, self._of = desk, by_outbox, home, sessions
+        self._desk, self._tell, self._of = desk, tell, sessions
         self._store, self._hermes, self._clock, self._checker = desk.store, desk.hermes, desk.clock, desk.checker
         self._goals, self._rounds = self._store.goals, self._store.goal_rounds
         self._queue = desk.hermes.scheduler.queue
@@ -302,36 +295,6 @@ class Pursuit:
             self._hermes.scheduler.bus.start_run(record.id)
             self._hermes.scheduler.enqueue(record.id)
         await self._desk.show(after)
-
-    # 4. News
-
-    async def _tell(self, goal: Goal) -> None:
-        """Tell the person what became of the goal, once: by the outbox, elsewhere as a notice in the session, and at
-        home where they may not look into that."""
-        record = await self._store.sessions.get(goal.session) if goal.session else None
-        is_sent = record is not None and self._by_outbox(record.surface)
-        chats = [Conversation.parse(record.conversation)] if record is not None and is_sent else []
-        chats += [home] if not is_sent and (home := self._home(goal)) else []
-
-        def told(there: Goal) -> Goal | None:
-            return replace(there, untold="") if there.untold == goal.untold else None
-
-        async def change(tx: Transaction) -> None:
-            if await self._goals.become(tx, goal.id, told) is None:
-                return
-            key, content = f"{SOURCE}:{goal.id}:{goal.revision}:{goal.round}:{goal.state}", Content(text=goal.untold)
-            for to in chats:
-                await self._store.outbox.put(tx, Letter(key=key, to=to, content=content, session=goal.session))
-
-        if record is None or is_sent:
-            await self._store.write(change)
-        else:
-            async with self._hermes.holding(record.id, beside_run=True) as journal:
-                # Whoever tells it holds the session.
-                if (await self._goals.get(goal.id) or goal).untold == goal.untold:
-                    self._hermes.scheduler.service.speaks(journal, record)
-                    await journal.commit(Notice(text=goal.untold, level="news"), changes=[change])
-        await self._desk.show(await self._goals.get(goal.id) or goal)
 
 
 def _after(there: Goal, claimed: Round, decision: Decision, pending: int) -> Goal | None:
