@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -37,30 +37,23 @@ def wish_of(text: str, *, later: bool = False) -> Wish:
     words, *rest = FLAG.split(text)
     given = [(name, value.strip()) for name, value in zip(rest[::2], rest[1::2], strict=True)]
     last = dict(given)
-    turns, tokens = (_whole(last.get(name), name) for name in ("turns", "tokens"))
+    turns, tokens = _number(last, "turns"), _number(last, "tokens")
     return Wish(
         text=words.strip(),
         criteria=tuple(criterion_of(name, value) for name, value in given if name in CRITERIA),
         constraints=tuple(value for name, value in given if name == "constraint"),
-        turns=turns,
-        money=_number(last.get("money"), "money"),
-        tokens=tokens,
+        turns=None if turns is None else int(turns),
+        money=_number(last, "money", r"-?\d{1,12}(\.\d+)?"),
+        tokens=None if tokens is None else int(tokens),
         anyway="anyway" in last,
         later=later,
     )
 
 
-def _whole(text: str | None, name: str) -> int | None:
-    if text is not None and not re.fullmatch(r"-?\d{1,15}", text):
-        raise HermesError(f"`--{name}` takes a whole number, not `{text}`.")
-    return None if text is None else int(text)
-
-
-def _number(text: str | None, name: str) -> float | None:
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        raise HermesError(f"`--{name}` takes a number, not `{text}`.") from None
+def _number(given: Mapping[str, str], name: str, pattern: str = r"-?\d{1,15}") -> float | None:
+    if name in given and not re.fullmatch(pattern, given[name]):
+        raise HermesError(f"`--{name}` takes a {'' if '.' in pattern else 'whole '}number, not `{given[name]}`.")
+    return float(given[name]) if name in given else None
 
 
 RESUME = re.compile(r"(?P<id>g_[0-9a-f]+)?\s*(?:turns\s+(?P<turns>\d+))?\s*(?:budget\s+\$?(?P<budget>\d+(?:\.\d+)?))?")

@@ -8,7 +8,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.bodies import storable
 from hermes_agent.store.claims import FREE, Claims, Lease
-from hermes_agent.store.transaction import Engine, TimedTables, Transaction
+from hermes_agent.store.transaction import Engine, TimedTables, Transaction, marks
 from hermes_agent.store.work.goals import Goal
 from hermes_agent.store.workers import Workers
 
@@ -58,12 +58,8 @@ class GoalRounds(TimedTables):
 
     async def ready(self, queue: str, sessions: Sequence[str] | None) -> bool:
         """Whether a check of this queue (of these sessions; None: all) can be claimed."""
-
-        async def query(tx: Transaction) -> bool:
-            found = [await tx.row(f"{READY} AND {which} LIMIT 1", key) for which, key in _which(queue, sessions, 1)]
-            return any(found)
-
-        return await self._engine.read(query, brief=True)
+        which, values = _which(queue, sessions, 1)
+        return await self._engine.read(lambda tx: tx.holds(f"{READY} AND {which} LIMIT 1", *values), brief=True)
 
     async def peers_check(self, queue: str) -> bool:
         """Whether another process checks goals of this queue: what it holds is free when it dies."""
@@ -71,21 +67,20 @@ class GoalRounds(TimedTables):
 
     async def claim(self, queue: str, sessions: Sequence[str] | None) -> Round | None:
         """Claim a check of this queue, or of these sessions alone."""
-        for which, key in _which(queue, sessions, 2):
-            found = await self.claims.claim(f"AND {which}", key)
-            if found is not None:
-                lease, (goal, revision, number, session, run, after, attempts) = found
-                return Round(
-                    lease=lease,
-                    goal=goal,
-                    revision=revision,
-                    round=number,
-                    session=session,
-                    run=run,
-                    after=after,
-                    attempts=attempts,
-                )
-        return None
+        which, values = _which(queue, sessions, 2)
+        if (found := await self.claims.claim(f"AND {which}", *values)) is None:
+            return None
+        lease, (goal, revision, number, session, run, after, attempts) = found
+        return Round(
+            lease=lease,
+            goal=goal,
+            revision=revision,
+            round=number,
+            session=session,
+            run=run,
+            after=after,
+            attempts=attempts,
+        )
 
     async def end(self, tx: Transaction, claimed: Round, note: str) -> bool:
         """End a check; False where the lease is lost, then nothing else of the change may happen."""
@@ -99,8 +94,9 @@ class GoalRounds(TimedTables):
         return (0, "") if row is None or mail is None else (int(mail[0]), str(row[0]))
 
 
-def _which(queue: str, sessions: Sequence[str] | None, number: int) -> list[tuple[str, str]]:
-    """Conditions that select the rounds of a queue or of sessions, each with its parameter."""
+def _which(queue: str, sessions: Sequence[str] | None, number: int) -> tuple[str, Sequence[str]]:
+    """The condition that selects the rounds of a queue or of sessions, with its parameters."""
     if sessions is None:
-        return [(f"queue = ${number}", queue)]
-    return [(f"session = ${number}", session) for session in sessions]
+        return f"queue = ${number}", (queue,)
+    some = sessions or ("",)
+    return f"session IN ({marks(len(some), number)})", some

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -22,7 +21,7 @@ from hermes_agent.store.work.cards import CLOSED, Status
 from hermes_agent.store.work.goals import Check, Criterion, Goal, Kind
 from hermes_agent.tools.danger.judging import only_reads
 from hermes_agent.tools.excerpt import cleaned
-from hermes_agent.work.goals.judge import Judged, judged, question_of
+from hermes_agent.work.goals.judge import Judged, judged, object_in, question_of
 from hermes_agent.work.goals.rules import GONE, SHOWN
 
 AskJudge: TypeAlias = Callable[[Goal, SessionRecord, str], Awaitable[str]]
@@ -180,23 +179,11 @@ def person_spoke(entries: Sequence[Entry]) -> bool:
 def unapproved_in(entries: Sequence[Entry]) -> str:
     """The reason of the last call that nobody was there to approve; empty where there is none."""
     for entry in reversed(entries):
-        if isinstance(ended := entry.event, ToolEnded) and ended.is_error and (why := _unapproved(_said(ended))):
-            return why
+        if isinstance(ended := entry.event, ToolEnded) and ended.is_error:
+            told = object_in("".join(part.text for part in ended.message.parts if isinstance(part, ToolResult))) or {}
+            if told.get("kind") == Unapproved.kind:
+                return str(told.get("error", ""))
     return ""
-
-
-def _unapproved(text: str) -> str:
-    if f'"{Unapproved.kind}"' not in text:
-        return ""
-    try:
-        told = json.loads(text)
-    except ValueError:
-        return ""
-    return str(told.get("error", "")) if isinstance(told, dict) and told.get("kind") == Unapproved.kind else ""
-
-
-def _said(ended: ToolEnded) -> str:
-    return "".join(part.text for part in ended.message.parts if isinstance(part, ToolResult))
 
 
 def _last_words(entries: Sequence[Entry]) -> str:

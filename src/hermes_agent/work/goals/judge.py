@@ -84,7 +84,8 @@ def question_of(goal: Goal, criteria: Sequence[Criterion], entries: Sequence[Ent
 
 def judged(answer: str, entries: Sequence[Entry]) -> Judged:
     """Read an answer. `met` holds only with evidence: numbers of successful results that are in these entries."""
-    found = _parsed(answer)
+    # The one repair is to leave out what stands around the object.
+    found = object_in(answer) or object_in(answer[answer.find("{") : answer.rfind("}") + 1])
     if found is None or found.get("verdict") not in VERDICTS:
         return Judged(verdict="garbled", why="The judge's answer could not be read.")
     verdict, why = str(found["verdict"]), str(found.get("missing") or "")[:500]
@@ -98,13 +99,10 @@ def judged(answer: str, entries: Sequence[Entry]) -> Judged:
     return Judged(verdict="met", why="evidence: " + ", ".join(f"#{each}" for each in numbers))
 
 
-def _parsed(answer: str) -> dict[str, object] | None:
-    """The JSON object of an answer; the one repair is to leave out what stands around it."""
-    for text in (answer, answer[answer.find("{") : answer.rfind("}") + 1]):
-        try:
-            found = json.loads(text)
-        except ValueError:
-            continue
-        if isinstance(found, dict):
-            return found
-    return None
+def object_in(text: str) -> dict[str, object] | None:
+    """The JSON object that a text is."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None

@@ -261,11 +261,9 @@ class Pursuit:
         )
 
     async def _is_spent(self, goal: Goal) -> bool:
-        if not goal.limits:
-            return False
         spent = await self._store.usage.spent(Scope.JOB, (goal.job,))
-        money = goal.money is not None and spent.money >= goal.money
-        return money or (goal.tokens is not None and spent.tokens >= goal.tokens)
+        used = ((goal.money, spent.money), (goal.tokens, spent.tokens))
+        return any(limit is not None and amount >= limit for limit, amount in used)
 
     async def _commit(
         self, claimed: Round, goal: Goal, record: SessionRecord, checks: Sequence[Check], decision: Decision

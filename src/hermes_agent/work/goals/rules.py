@@ -77,14 +77,17 @@ def after_run(goal: Goal, ended: RunEnded, most: GoalSettings) -> Goal | None:
 
 def limited(goal: Goal, why: str) -> Goal:
     """The goal at a limit of turns, money or tokens."""
-    told = f"Goal {goal.id} stopped at a limit: {why} `/goal resume {goal.id} turns N budget DOLLARS` continues it."
-    return replace(goal, state=State.LIMITED, why=why, untold=told)
+    return _halted(goal, State.LIMITED, "stopped at a limit", why, " turns N budget DOLLARS")
 
 
 def blocked(goal: Goal, why: str) -> Goal:
     """The goal as it waits for a person."""
-    told = f"Goal {goal.id} is blocked: {why} `/goal resume {goal.id}` continues it."
-    return replace(goal, state=State.BLOCKED, why=why, untold=told)
+    return _halted(goal, State.BLOCKED, "is blocked", why)
+
+
+def _halted(goal: Goal, state: State, how: str, why: str, more: str = "") -> Goal:
+    told = f"Goal {goal.id} {how}: {why} `/goal resume {goal.id}{more}` continues it."
+    return replace(goal, state=state, why=why, untold=told)
 
 
 def decide(goal: Goal, checks: Sequence[Check], found: Found, most: GoalSettings) -> Decision:
