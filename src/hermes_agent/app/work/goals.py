@@ -129,12 +129,10 @@ class GoalWork:
         async def change(tx: Transaction) -> None:
             if await self._store.goals.become(tx, goal.id, told) is None:
                 return
-            key, content = (
-                f"{rules.SOURCE}:{goal.id}:{goal.revision}:{goal.round}:{goal.state}",
-                Content(text=goal.untold),
-            )
+            key = f"{rules.SOURCE}:{goal.id}:{goal.revision}:{goal.round}:{goal.state}"
             for to in chats:
-                await self._store.outbox.put(tx, Letter(key=key, to=to, content=content, session=goal.session))
+                letter = Letter(key=key, to=to, content=Content(text=goal.untold), session=goal.session)
+                await self._store.outbox.put(tx, letter)
 
         if record is None or is_sent:
             await self._store.write(change)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
@@ -56,7 +56,7 @@ class GoalRounds(TimedTables):
         if await tx.run(BEGIN, key, *row):
             tx.rings.add("")
 
-    async def ready(self, queue: str, sessions: Sequence[str] | None) -> bool:
+    async def ready(self, queue: str, sessions: Collection[str] | None) -> bool:
         """Whether a check of this queue (of these sessions; None: all) can be claimed."""
         which, values = _which(queue, sessions, 1)
         return await self._engine.read(lambda tx: tx.holds(f"{READY} AND {which} LIMIT 1", *values), brief=True)
@@ -65,7 +65,7 @@ class GoalRounds(TimedTables):
         """Whether another process checks goals of this queue: what it holds is free when it dies."""
         return await self._engine.read(lambda tx: tx.row(PEERS, queue, self._workers.id), brief=True) is not None
 
-    async def claim(self, queue: str, sessions: Sequence[str] | None) -> Round | None:
+    async def claim(self, queue: str, sessions: Collection[str] | None) -> Round | None:
         """Claim a check of this queue, or of these sessions alone."""
         which, values = _which(queue, sessions, 2)
         if (found := await self.claims.claim(f"AND {which}", *values)) is None:
@@ -94,9 +94,9 @@ class GoalRounds(TimedTables):
         return (0, "") if row is None or mail is None else (int(mail[0]), str(row[0]))
 
 
-def _which(queue: str, sessions: Sequence[str] | None, number: int) -> tuple[str, Sequence[str]]:
+def _which(queue: str, sessions: Collection[str] | None, number: int) -> tuple[str, Sequence[str]]:
     """The condition that selects the rounds of a queue or of sessions, with its parameters."""
     if sessions is None:
         return f"queue = ${number}", (queue,)
-    some = sessions or ("",)
+    some = tuple(sessions) or ("",)
     return f"session IN ({marks(len(some), number)})", some

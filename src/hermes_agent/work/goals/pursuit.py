@@ -89,13 +89,9 @@ class Pursuit:
 
     # 1. What is due
 
-    @property
-    def _sessions(self) -> list[str] | None:
-        return None if self._of is None else sorted(self._of)
-
     async def next_due(self) -> float | None:
         """See `runs.alarm.Source`."""
-        if len(self._tasks) < MOST_AT_ONCE and await self._rounds.ready(self._queue, self._sessions):
+        if len(self._tasks) < MOST_AT_ONCE and await self._rounds.ready(self._queue, self._of):
             return 0.0
         times = [await self._due_at(goal) for goal in await self._mine()]
         if await self._rounds.peers_check(self._queue):
@@ -129,7 +125,7 @@ class Pursuit:
             act = self._tell(goal) if goal.untold else self._wait(goal) if goal.wait_exec else self.look_at(goal.id)
             self._spawn(goal.id, act)
         while len(self._tasks) < MOST_AT_ONCE:
-            if (claimed := await self._rounds.claim(self._queue, self._sessions)) is None:
+            if (claimed := await self._rounds.claim(self._queue, self._of)) is None:
                 return
             self._spawn(claimed.lease.id, self._work(claimed))
 
@@ -211,13 +207,12 @@ class Pursuit:
         if goal is None or record is None or not _is_current(goal, claimed):
             await self._store.write(partial(self._end_stale, claimed))
             return
-        if claimed.attempts > MOST_ATTEMPTS:
-            given_up = blocked(goal, "The program died in its check again and again.")
+        is_guest = self._desk.who(record.principal).standing is Standing.GUEST
+        if is_guest or claimed.attempts > MOST_ATTEMPTS:
+            crashed = "The program died in its check again and again."
+            why = f"{record.principal} may not use this agent any more." if is_guest else crashed
+            given_up = blocked(goal, why)
             await self._commit(claimed, goal, record, [], Decision(goal=given_up, news=given_up.untold))
-            return
-        if self._desk.who(record.principal).standing is Standing.GUEST:
-            gone = blocked(goal, f"{record.principal} may not use this agent any more.")
-            await self._commit(claimed, goal, record, [], Decision(goal=gone, news=gone.untold))
             return
         name = claimed.lease.id.replace(":", "-")
         entries = await self._store.history.entries(claimed.session, goal.since)
