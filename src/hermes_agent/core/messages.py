@@ -165,8 +165,9 @@ class Message:
 
     @property
     def is_by_runtime(self) -> bool:
-        """Whether the runtime wrote its beginning, whatever it quotes."""
-        return bool(self.parts) and isinstance(part := self.parts[0], Text) and part.origin is Origin.RUNTIME
+        """Whether the runtime wrote its beginning, whatever it quotes, and no person wrote a part of it."""
+        own = [part.origin for part in self.parts if isinstance(part, Text)]
+        return own[:1] == [Origin.RUNTIME] and not {Origin.OWNER, Origin.MEMBER, Origin.GUEST}.intersection(own)
 
     @property
     def is_runtime(self) -> bool:
