@@ -92,7 +92,7 @@ def _of_waiting(access: Access[System], word: str, more: str) -> Awaitable[GoalF
         return operations.wait_goal(access, command=more)
     if word == "until" and (TIME.fullmatch(more) or " " not in more):
         return operations.wait_goal(access, until=more)
-    return operations.unwait_goal(access) if word == "unwait" and not more else None
+    return operations.wait_goal(access) if word == "unwait" and not more else None
 
 
 async def _listed(desk: Desk, *, all_of: bool) -> str:

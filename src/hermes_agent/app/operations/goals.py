@@ -178,19 +178,12 @@ async def prove_goal(access: Access[System], name: str, proof: str) -> str:
 
 
 async def wait_goal(access: Access[System], until: str = "", command: str = "") -> GoalFacts:
-    """Ask no model until that time (`10m`, `15:30`), or the end of that background command."""
+    """Ask no model until that time (`10m`, `15:30`), or the end of that background command; without either, look at a
+    waiting goal now."""
     work, goal = work_of(access), await _find(access, "")
     when = moment_of(until, access.system.machine.now()) if until else None
-    after = await work.desk.wait(goal, when, command)
-    work.watch(after.session)
-    return await _facts(access, after)
-
-
-async def unwait_goal(access: Access[System]) -> GoalFacts:
-    """Look at a waiting goal now."""
-    work = work_of(access)
-    after = await work.desk.unwait(await _find(access, ""))
-    work.watch(after.session)
+    act = work.desk.wait(goal, when, command) if until or command else work.desk.unwait(goal)
+    work.watch((after := await act).session)
     return await _facts(access, after)
 
 

@@ -123,11 +123,11 @@ class GoalWork:
         chats = [Conversation.parse(record.conversation)] if record is not None and is_sent else []
         chats += [home] if not is_sent and (home := self._home(goal)) else []
 
-        def told(there: Goal) -> Goal | None:
+        def without_news(there: Goal) -> Goal | None:
             return replace(there, untold="") if there.untold == goal.untold else None
 
         async def change(tx: Transaction) -> None:
-            if await self._store.goals.become(tx, goal.id, told) is None:
+            if await self._store.goals.become(tx, goal.id, without_news) is None:
                 return
             key = f"{rules.SOURCE}:{goal.id}:{goal.revision}:{goal.round}:{goal.state}"
             for to in chats:

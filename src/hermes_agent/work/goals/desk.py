@@ -136,8 +136,8 @@ class Desk:
         """Set a goal, which the session pursues. Its commands are run once before, for some seconds: where all criteria
         hold already, it is not begun unless `anyway`."""
         goal = await self._worded(who, wish, folder)
-        later = wish.later or record is None
-        if record is not None and not later:
+        record = None if wish.later else record
+        if record is not None:
             await self._check_free(record, goal)
         checks = await self.checker.facts(goal, f"{goal.id}-{goal.revision}-0", brief=True)
         met = len(checks) == len(goal.criteria) and all(each.verdict == "met" for each in checks)
@@ -145,7 +145,7 @@ class Desk:
             raise HermesError(
                 f"Already true: {', '.join(map(str, goal.criteria))}. The goal was not begun; `--anyway` begins it."
             )
-        if record is None or later:
+        if record is None:
             goal = replace(goal, state=State.DRAFT)
             await self.store.write(lambda tx: self.store.goals.put(tx, goal))
         else:
