@@ -36,6 +36,8 @@ VERDICTS = ("met", "unmet", "impossible", "waiting")
 MOST_SHOWN = 40_000
 """Characters of records: about 10,000 tokens."""
 ONE_RECORD, LAST_MESSAGE = 600, 4_000
+OWN_WORDS = frozenset({"todo", "goal"})
+"""Tools that answer with what the agent itself said: their results prove nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +58,7 @@ def records_of(entries: Sequence[Entry]) -> dict[int, str]:
     }
     found: dict[int, str] = {}
     for entry in entries:
-        if isinstance(ended := entry.event, ToolEnded):
+        if isinstance(ended := entry.event, ToolEnded) and ended.tool not in OWN_WORDS:
             text = "".join(part.text for part in ended.message.parts if isinstance(part, ToolResult))
             how = "FAILED" if ended.is_error else "ok"
             about = calls.get(ended.call_id, ended.tool)
@@ -93,7 +95,8 @@ def judged(answer: str, entries: Sequence[Entry]) -> Judged:
         return Judged(verdict=verdict, why=why)
     given = found.get("evidence")
     numbers = [each for each in given if isinstance(each, int)] if isinstance(given, list) else []
-    proves = {entry.number for entry in entries if isinstance(entry.event, ToolEnded) and not entry.event.is_error}
+    results = [(entry.number, entry.event) for entry in entries if isinstance(entry.event, ToolEnded)]
+    proves = {number for number, event in results if not event.is_error and event.tool not in OWN_WORDS}
     if not numbers or not proves.issuperset(numbers):
         return Judged(verdict="unmet", why="It was called met without evidence that exists.")
     return Judged(verdict="met", why="evidence: " + ", ".join(f"#{each}" for each in numbers))
