@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 FLAG = re.compile(r"(?:^|\s)--(command|file|board|judge|constraint|turns|money|tokens|anyway)\b")
 CRITERIA = ("command", "file", "board", "judge")
-ID = re.compile(r"g_\w+")
 BY_NAME: dict[str, Callable[[Access[System], str], Awaitable[GoalFacts]]] = {
     "show": operations.show_goal,
     "status": operations.show_goal,
@@ -73,7 +72,9 @@ async def goal(desk: Desk, rest: str) -> str:
 
 def _act(access: Access[System], word: str, more: str) -> Awaitable[GoalFacts] | None:
     """What a verb does; None where the words are the text of a goal."""
-    if word in BY_NAME and (not more or ID.fullmatch(more)):
+    if word in ("draft", "wait", "until") and not more:
+        raise HermesError("Say more: `/goal draft TEXT`, `/goal wait COMMAND`, `/goal until TIME`.")
+    if word in BY_NAME and (not more or more.startswith("g_")):
         return BY_NAME[word](access, more)
     if word == "resume" and not (found := RESUME.fullmatch(more)) and RESUMES.match(more):
         raise HermesError("Say `/goal resume [ID] [turns N] [budget DOLLARS]`.")
