@@ -268,6 +268,8 @@ def test_the_first_message_names_what_counts():
         ("x", (COMMAND,), 0, "at least one turn, not 0"),
         ("x", (replace(COMMAND, text="x" * 4_001),), 1, "this has 4,001"),
         ("x", (COMMAND,), 1_001, "at most 1,000 turns"),
+        ("x", (COMMAND,) * 21, 1, "at most 20"),
+        ("x", (replace(COMMAND, text="x" * 4_000),) * 4, 1, "12,000 characters in all"),
         ("x", (COMMAND,), -3, "at least one turn, not -3"),
         ("x", (replace(COMMAND, text=" "),), 1, "of the kind command is empty"),
         ("x", (COMMAND,), 1, ""),

@@ -229,7 +229,7 @@ class Desk:
 
     async def add(self, who: Whose, goal: Goal, *criteria: Criterion, instead: bool = False) -> Goal:
         """Add criteria, or put them `instead` of those that are there: a new revision."""
-        if problem := problem_of(goal.text, criteria, 1):
+        if problem := problem_of(goal.text, (*goal.criteria, *criteria), 1, goal.constraints):
             raise HermesError(problem)
         await self._check_criteria(who, criteria, goal.folder)
         return await self._become(

@@ -34,7 +34,7 @@ Answer with one JSON object and nothing else:
 "waiting": only time, or somebody else, can."""
 VERDICTS = ("met", "unmet", "impossible", "waiting")
 MOST_SHOWN = 40_000
-"""Characters of records: about 10,000 tokens."""
+"""Bytes of records: about 10,000 tokens."""
 ONE_RECORD, LAST_MESSAGE = 600, 4_000
 OWN_WORDS = frozenset({"todo", "goal"})
 """Tools that answer with what the agent itself said: their results prove nothing."""
@@ -71,7 +71,7 @@ def question_of(goal: Goal, criteria: Sequence[Criterion], entries: Sequence[Ent
     shown: list[str] = []
     size = 0
     for line in reversed(records_of(entries).values()):
-        size += len(line)
+        size += len(line.encode("utf-8", "replace"))
         if size > MOST_SHOWN:
             shown.append("(earlier ones are left out)")
             break

@@ -19,7 +19,7 @@ SOURCE = "goal"
 LONGEST = 4_000
 """Characters of a goal's text, and of each criterion and constraint."""
 MOST_TURNS, MOST_DOLLARS = 1_000, 1_000_000
-MOST_ACTIVE = 10
+MOST_ACTIVE, MOST_CRITERIA = 10, 20
 SHOWN = 2_000
 """Bytes of a failing output that the agent is shown."""
 MOST_DRIFT = 5
@@ -221,6 +221,9 @@ def problem_of(text: str, criteria: Sequence[Criterion], turns: int, constraints
                 f"A goal, a criterion and a constraint have at most {LONGEST:,} characters; this has {len(each):,}. "
                 "Put the rest into a file, and name it."
             )
+    several = [*(one.text for one in criteria), *constraints]
+    if len(several) > MOST_CRITERIA or sum(map(len, several)) > 3 * LONGEST:
+        return f"Criteria and constraints are at most {MOST_CRITERIA}, of {3 * LONGEST:,} characters in all."
     if not 1 <= turns <= MOST_TURNS:
         return (
             f"A goal takes at least one turn, not {turns}." if turns < 1 else f"It takes at most {MOST_TURNS:,} turns."
