@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.providers.demo.script import Call, Heard, Piece, Say
 from hermes_agent.testing.scripted import Script
 from hermes_agent.work.delegation.report import REMOVED
-from tests.app.place import Place, place, spoken
+from tests.app.place import PLACE, Place, place, spoken
 
 GOALS = ("one", "two", "none", "four")
 MOST = 10
@@ -78,6 +79,27 @@ async def test_agents_edit_the_same_file_side_by_side_and_lose_nothing(tmp_path,
     assert {branch for branch in branches if branch.startswith("hermes/")} == kept
     assert git(work, "status", "--porcelain") == ""
     git(work, "fsck")
+
+
+async def test_an_agent_of_a_folder_in_a_repository_works_in_the_same_folder_of_its_worktree(tmp_path):
+    repository(tmp_path / "all")
+    work = tmp_path / "all" / "it's a" / "part"
+    work.mkdir(parents=True)
+    (work / "a.txt").write_text("before\n")
+    git(tmp_path / "all", "add", ".")
+    git(tmp_path / "all", "commit", "-q", "-m", "part")
+    async with place(tmp_path, editing(["one", "none"]), more="terminal:\n  jail: none\n") as here:
+        here.record = await here.runtime.hermes.open_session(
+            replace(PLACE, chat="part"), here.runtime.owner, workspace=str(work)
+        )
+        await here.say("Go")
+        one, none = await here.runtime.store.children.of(here.record.id)
+
+    written = [Path(one.folder, "a.txt"), work / "a.txt"]
+    assert one.folder.endswith("/it's a/part")
+    assert [file.read_text() for file in written] == ["one\n", "before\n"]
+    assert "part/a.txt" in one.report
+    assert REMOVED in none.report
 
 
 @pytest.mark.parametrize("how", ["bare", "empty", "rebasing"])

@@ -63,10 +63,11 @@ done
 mkdir -p .hermes/worktrees && printf '*\\n' > .hermes/.gitignore
 tree=.hermes/worktrees/NAME
 [ -e $tree ] || git -c core.hooksPath=/dev/null worktree add -q -b hermes/NAME $tree HEAD || exit 1
+below=$(git rev-parse --show-prefix) && mkdir -p "$tree/$below" && echo "BELOW $below"
 git rev-parse HEAD
 """
 LOOK = """\
-cd "$FOLDER" 2>/dev/null || exit 0
+cd "$FOLDER" 2>/dev/null && FOLDER=$(git rev-parse --show-toplevel) && cd "$FOLDER" || exit 0
 git add -A -N . && git --no-pager diff --stat "$BASE"
 [ -z "$(git status --porcelain)" ] && [ "$(git rev-parse HEAD)" = "$BASE" ] || exit 0
 cd "$TOP" && git worktree remove "$FOLDER" && git branch -q -D "$BRANCH" && echo "$REMOVED"
@@ -179,12 +180,15 @@ class Worktrees:
         self._place = place
 
     async def add(self, session: str, key: str, folder: str) -> tuple[str, str, str]:
-        """Make a worktree for a child with that key, once; its folder, branch and commit. Raises `ToolError`."""
+        """Make a worktree for a child with that key, once; the same folder in it, its branch and commit. Raises
+        `ToolError`."""
         name = hashlib.sha256(key.encode()).hexdigest()[:12]
         code, out = await self._git(session, f"{key}.add", ADD.replace("NAME", name), folder)
         if code != 0:
             raise ToolError(NO_WORKTREE, quoted=Quoted(text=out.strip()[:500], origin=Origin.TOOL))
-        return f"{folder}/.hermes/worktrees/{name}", f"hermes/{name}", out.split()[-1]
+        *_, below, base = out.strip().splitlines()
+        tree = f"{folder}/.hermes/worktrees/{name}/{below.removeprefix('BELOW ')}"
+        return tree.rstrip("/ "), f"hermes/{name}", base
 
     async def look(self, child: Child, workspace: str, run: str) -> str:
         """Git's summary of what a child changed. A worktree without changes is removed."""
