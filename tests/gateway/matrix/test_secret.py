@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 import vodozemac
 
-from hermes_agent.app.auxiliary.background_models import PREFIX, REQUEST
-from hermes_agent.core.chat import Attachment, Conversation
+from hermes_agent.core.chat import PREFIX, REQUEST, Attachment, Conversation
 from hermes_agent.gateway.channel import Media, Part, Said
 from hermes_agent.gateway.channels.matrix import CHANNEL
 from hermes_agent.gateway.matrix.decryption import KEYLESS, Decryption

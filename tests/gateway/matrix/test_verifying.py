@@ -7,20 +7,20 @@ import pytest
 import vodozemac
 from nio.store import SqliteMemoryStore
 
-from hermes_agent.app.auxiliary.background_models import (
+from hermes_agent.core.chat import (
     EACH,
     MACS,
     OTHERS,
     PREFIX,
     REQUEST,
     STRANGERS,
+    Conversation,
     Limits,
     Party,
     Verifying,
     is_verification,
     way_of,
 )
-from hermes_agent.core.chat import Conversation
 from hermes_agent.gateway.channel import Part, Said
 from hermes_agent.gateway.matrix.decryption import canonical, unpadded
 from hermes_agent.host.inbound.message import MINUTE

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hermes_agent.app.auxiliary.background_models import PREFIX, Party, VerificationReplies
+from hermes_agent.core.chat import PREFIX, Party, VerificationReplies
 from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow
 from hermes_agent.gateway.matrix.client import Client, Event, count, inside, table, tables, text

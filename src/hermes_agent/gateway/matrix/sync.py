@@ -11,7 +11,7 @@ from dataclasses import field
 from functools import partial
 from typing import Any
 
-from hermes_agent.app.auxiliary.background_models import PREFIX, is_verification
+from hermes_agent.core.chat import PREFIX, is_verification
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.access_control import harmless
 from hermes_agent.gateway.channel import ChannelError, Hear, MessageGone, NeverHere, NotNow, Removed, Said
