@@ -11,6 +11,8 @@ from hermes_agent.core.answers import TOO_SOON, answer_in, open_in
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Answered
 from hermes_agent.core.quick_replies import (
+    COUNT,
+    GOAL,
     KEEP,
     LATER,
     LESSON,
@@ -21,11 +23,14 @@ from hermes_agent.core.quick_replies import (
     replies_to,
     reply_in,
 )
+from hermes_agent.host.late import late
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access
     from hermes_agent.app.system import System
 
+PROVE = "hermes_agent.app.operations.goals:prove_goal"
+WORDS_COUNT = "A model judges it. `/subgoal command CMD` adds a command that must pass."
 TAIL = 20
 """Entries at the end of a log among which a question to be answered by words stands."""
 
@@ -77,6 +82,9 @@ async def answer_question(access: Access[System], question: str, word: str) -> s
         done = Answered(question=question, answer=word, principal=access.who.key)
         with suppress(HermesError):  # It is busy in another process: the question stays as it looks.
             await access.system.hermes.notify(record, done)
+    if question.startswith(GOAL):
+        goal, _, proof = question.removeprefix(GOAL).partition(":")
+        return str(await late(PROVE)(access, goal, proof)) if word == COUNT.word else WORDS_COUNT
     if question.startswith(LESSON):
         return await _of_lesson(access, question.removeprefix(LESSON), word)
     return await _of_folder(access, question, word)
