@@ -1,0 +1,146 @@
+"""The address `/mcp` of the API server: our requests as the SDK's transport takes them (ASGI), and back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, MutableMapping
+from typing import TYPE_CHECKING, Any
+
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from hermes_agent.app.operations.access import Access
+from hermes_agent.core.inbound import Principal
+from hermes_agent.host.inbound.guard import read
+from hermes_agent.host.inbound.message import Request, Response
+from hermes_agent.host.inbound.sse import with_pauses
+from hermes_agent.host.tasks import spawn
+from hermes_agent.mcp_server.adapter import Offer, server_of
+from hermes_agent.mcp_server.offer import HermesOffer
+
+if TYPE_CHECKING:
+    from hermes_agent.app.system import System
+
+MOST_SESSIONS = 200
+"""Sessions of the older protocol at a time, of one principal."""
+
+
+class McpEndpoint:
+    """Answers requests of principals: each has a server and sessions of their own. `ending` closes open streams."""
+
+    def __init__(self, system: System, ending: asyncio.Event) -> None:
+        self._system, self._ending = system, ending
+        self._open: dict[Principal, _Served] = {}
+
+    async def __call__(self, request: Request, who: Principal, largest: int) -> Response:
+        """Answer one request; `largest` is in bytes. Raises `Refused`."""
+        if who not in self._open:
+            self._open[who] = _Served(HermesOffer(Access(system=self._system, who=who)), self._ending, largest)
+        return await self._open[who].answer(request, largest)
+
+    async def close(self) -> None:
+        """End all sessions."""
+        for each in self._open.values():
+            await each.close()
+
+
+class _Served:
+    """The server of one principal, in a task of its own: the SDK wants to be left by the task that entered it."""
+
+    def __init__(self, offer: Offer, ending: asyncio.Event, largest: int) -> None:
+        self._ending, self._over = ending, asyncio.Event()
+        self._manager = StreamableHTTPSessionManager(
+            server_of(offer), max_sessions=MOST_SESSIONS, max_request_body_size=largest
+        )
+        self._ready = asyncio.Event()
+        self._task = spawn(self._run(), name="MCP over HTTP")
+
+    async def _run(self) -> None:
+        async with self._manager.run():
+            self._ready.set()
+            await self._over.wait()
+
+    async def close(self) -> None:
+        """End the sessions."""
+        self._over.set()
+        await self._task
+
+    async def answer(self, request: Request, largest: int) -> Response:
+        """Answer one request. Raises `Refused`."""
+        await self._ready.wait()
+        exchange = _Exchange(request, await read(request, largest))
+        task = spawn(self._manager.handle_request(exchange.scope, exchange.receive, exchange.send), name="MCP request")
+        await asyncio.wait(
+            (task, head := spawn(exchange.started.wait(), name="head")), return_when=asyncio.FIRST_COMPLETED
+        )
+        head.cancel()
+        if not exchange.started.is_set():
+            await task  # It failed: its error says why.
+        pieces = exchange.pieces(task)
+        if exchange.headers.get("content-type", "").startswith("text/event-stream"):
+            return Response(
+                status=exchange.status, headers=exchange.headers, body=with_pauses(pieces, ended=self._ending)
+            )
+        body = b"".join([piece async for piece in pieces])
+        return Response(status=exchange.status, headers=exchange.headers, body=body)
+
+
+class _Exchange:
+    """One request and its response in ASGI."""
+
+    def __init__(self, request: Request, body: bytes) -> None:
+        self._left, self._body = request.left, body
+        self._is_read = False
+        self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue(maxsize=1)
+        self.started = asyncio.Event()
+        self.status, self.headers = 500, dict[str, str]()
+        self.scope: dict[str, Any] = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "scheme": "http",
+            "method": request.method,
+            "path": request.path,
+            "root_path": "",
+            "query_string": request.query.encode(),
+            "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in request.headers.items()],
+            "client": None,
+            "server": None,
+        }
+
+    async def receive(self) -> dict[str, Any]:
+        """The request's body, then that the client left."""
+        if not self._is_read:
+            self._is_read = True
+            return {"type": "http.request", "body": self._body, "more_body": False}
+        await self._left.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        """Take the head or a piece of the response."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in message["headers"]}
+            self.headers.pop("content-length", None)
+            self.started.set()
+            return
+        if piece := message.get("body", b""):
+            await self._pieces.put(piece)
+        if not message.get("more_body"):
+            await self._pieces.put(None)
+
+    async def pieces(self, task: asyncio.Task[None]) -> AsyncGenerator[bytes, None]:
+        """The pieces of the response; where nobody reads them any more, the SDK's work on them ends."""
+        try:
+            while (piece := await self._next(task)) is not None:
+                yield piece
+        finally:
+            task.cancel()
+            await asyncio.wait((task,))
+
+    async def _next(self, task: asyncio.Task[None]) -> bytes | None:
+        coming = spawn(self._pieces.get(), name="piece of a response")
+        await asyncio.wait((coming, task), return_when=asyncio.FIRST_COMPLETED)
+        if coming.done():
+            return coming.result()
+        coming.cancel()
+        return None if self._pieces.empty() else self._pieces.get_nowait()
