@@ -6,7 +6,6 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx2
 from mcp import Client
@@ -20,7 +19,7 @@ ERAS = (OLDER, NEWER)
 
 
 @asynccontextmanager
-async def client(url: str, era: str = NEWER, key: str = OWNER_KEY, **more: Any) -> AsyncIterator[Client]:
+async def client(url: str, era: str = NEWER, key: str = OWNER_KEY, **more: object) -> AsyncIterator[Client]:
     headers = {"authorization": f"Bearer {key}"}
     async with (
         httpx2.AsyncClient(headers=headers, trust_env=False, timeout=20) as http,
@@ -31,7 +30,7 @@ async def client(url: str, era: str = NEWER, key: str = OWNER_KEY, **more: Any) 
 
 @asynccontextmanager
 async def connected(
-    folder: Path, script: Script, era: str = NEWER, *, more: str = "", key: str = OWNER_KEY, **options: Any
+    folder: Path, script: Script, era: str = NEWER, *, more: str = "", key: str = OWNER_KEY, **options: object
 ) -> AsyncIterator[tuple[Server, Client]]:
     async with served(folder, script, more=more) as server, client(server.url, era, key, **options) as found:
         yield server, found
@@ -44,7 +43,7 @@ async def said(client: Client, name: str, /, **arguments: object) -> str:
     return text
 
 
-async def told(client: Client, name: str, /, **arguments: object) -> Any:
+async def told(client: Client, name: str, /, **arguments: object) -> object:
     return json.loads(await said(client, name, **arguments))
 
 

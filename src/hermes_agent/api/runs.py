@@ -11,7 +11,7 @@ import msgspec
 from hermes_agent.api.completion import run_headers, wish_of
 from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing
 from hermes_agent.api.problems import FINAL, bad, in_json
-from hermes_agent.api.requests import Said, Spoken, Words, described, parts_of, says
+from hermes_agent.api.requests import Said, Spoken, Words, described, origin_of, parts_of, says
 from hermes_agent.api.response_schemas import ChildFacts, ChildList, Done, Run
 from hermes_agent.api.run_view import Ref, RunView
 from hermes_agent.api.service import SELF
@@ -123,7 +123,8 @@ async def answer(state: AppState, call: Call[AnswerRequest, Nothing]) -> Answer:
     ref = story.ref
     if story.question is None or call.body.question not in ("", story.question.id):
         raise Refused(409, "The run does not ask that (any more).", code="nothing_asked", headers=FINAL)
-    await answer_open(state.access(call.who), ref.session, story.question.id, call.body.answer)
+    access, question = state.access(call.who), story.question.id
+    await answer_open(access, ref.session, question, call.body.answer, origin_of(call.who))
     story.question, story.status = None, "running"
     return story.facts()
 

@@ -35,7 +35,7 @@ from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
 
 MCP_PATH = "/mcp"
-MCP_ENDPOINT = "hermes_agent.mcp_server.http:McpEndpoint"
+MCP_ENDPOINT = "hermes_agent.mcp_server.http:endpoint_of"
 
 
 async def describe(state: AppState, call: Call[Nothing, Nothing]) -> Answer:  # noqa: ARG001  an endpoint's shape

@@ -94,7 +94,8 @@ class Call:
         if abilities is None or abilities.elicitation is None:
             raise Refused("The client cannot ask its person.")
         if self.request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            given: Any = await self.request.session.elicit_form(form.message, form.requested_schema)
+            here = self.request.request_id  # Else it waits for a stream of its own, which a client may not have yet.
+            given: Any = await self.request.session.elicit_form(form.message, form.requested_schema, here)
         elif (given := (self.params.input_responses or {}).get(key := f"question_{self._asked}")) is None:
             raise InputNeeded({key: types.ElicitRequest(params=form)})
         if not isinstance(given, types.ElicitResult) or given.action != "accept":

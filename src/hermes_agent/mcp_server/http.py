@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, MutableMapping
+from collections.abc import AsyncGenerator, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any
 
+from mcp.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from hermes_agent.app.operations.access import Access
@@ -27,14 +28,18 @@ MOST_SESSIONS = 200
 class McpEndpoint:
     """Answers requests of principals: each has a server and sessions of their own. `ending` closes open streams."""
 
-    def __init__(self, system: System, ending: asyncio.Event) -> None:
-        self._system, self._ending = system, ending
+    def __init__(self, offer: Callable[[Principal], Offer], ending: asyncio.Event) -> None:
+        self._offer, self._ending = offer, ending
         self._open: dict[Principal, _Served] = {}
+
+    def server(self, who: Principal) -> Server[Any]:
+        """The server of a principal."""
+        return server_of(self._offer(who))
 
     async def __call__(self, request: Request, who: Principal, largest: int) -> Response:
         """Answer one request; `largest` is in bytes. Raises `Refused`."""
         if who not in self._open:
-            self._open[who] = _Served(HermesOffer(Access(system=self._system, who=who)), self._ending, largest)
+            self._open[who] = _Served(self.server(who), self._ending, largest)
         return await self._open[who].answer(request, largest)
 
     async def close(self) -> None:
@@ -43,14 +48,17 @@ class McpEndpoint:
             await each.close()
 
 
+def endpoint_of(system: System, ending: asyncio.Event) -> McpEndpoint:
+    """The address of a system."""
+    return McpEndpoint(lambda who: HermesOffer(Access(system=system, who=who)), ending)
+
+
 class _Served:
     """The server of one principal, in a task of its own: the SDK wants to be left by the task that entered it."""
 
-    def __init__(self, offer: Offer, ending: asyncio.Event, largest: int) -> None:
+    def __init__(self, server: Server[Any], ending: asyncio.Event, largest: int) -> None:
         self._ending, self._over = ending, asyncio.Event()
-        self._manager = StreamableHTTPSessionManager(
-            server_of(offer), max_sessions=MOST_SESSIONS, max_request_body_size=largest
-        )
+        self._manager = StreamableHTTPSessionManager(server, max_sessions=MOST_SESSIONS, max_request_body_size=largest)
         self._ready = asyncio.Event()
         self._task = spawn(self._run(), name="MCP over HTTP")
 

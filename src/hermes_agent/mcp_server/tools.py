@@ -25,7 +25,7 @@ from hermes_agent.core.events import (
     ToolProgress,
     ToolStarted,
 )
-from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.inbound import Conversation, Standing
 from hermes_agent.core.messages import File, Image, Origin, Text
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.shown import words_of
@@ -40,6 +40,8 @@ SEND_SECONDS = 10.0
 """How long a sent message's receipt is waited for."""
 MOST_WAIT, GLANCE = 300.0, 0.5
 LARGEST_PAGE = 200
+LOCAL = frozenset({"import", "export", "attach", "add", "next"})
+"""Verbs for files of this machine, and other words for what a verb does."""
 JSON_TYPES = {Kind.NUMBER: "integer", Kind.COUNT: "integer", Kind.SINCE: "number", Kind.SWITCH: "boolean"}
 
 
@@ -48,6 +50,8 @@ class ConversationTools:
 
     def __init__(self, access: Mine) -> None:
         self._access = access
+        # Another program's model writes here: its words count as a member's, also with the owner's key.
+        self._origin = Origin.GUEST if access.who.standing is Standing.GUEST else Origin.MEMBER
 
     @tool(effect=Effect.READS)
     async def conversations_list(self, limit: int = 20, before: str = "") -> str:
@@ -153,7 +157,7 @@ class ConversationTools:
         Args:
             answer: one of its choices, free text, or the JSON object of its fields
         """
-        await runs.answer_open(self._access, session, question, answer)
+        await runs.answer_open(self._access, session, question, answer, self._origin)
         return "The run goes on."
 
     @tool(effect=Effect.WRITES)
@@ -164,7 +168,7 @@ class ConversationTools:
             session: the conversation to go on with; empty begins one
         """
         where = Conversation(platform=self._access.who.platform, chat_kind="name", chat=self._access.who.user)
-        started = await runs.start_run(self._access, message, where, session)
+        started = await runs.start_run(self._access, message, where, origin=self._origin, session=session)
         context.progress(f"session {started.session}")
 
         def show(event: Event) -> None:
@@ -219,7 +223,8 @@ def _event(seen: Seen) -> dict[str, Any] | None:
 
 def verb_tools(prefix: str, noun: Noun, access: Mine) -> list[VerbTool]:
     """A tool for each verb of a noun, such as `board_list`."""
-    return [VerbTool(name=f"{prefix}_{each.name}", verb=each, access=access) for each in noun.verbs]
+    verbs = [each for each in noun.verbs if each.name not in LOCAL]
+    return [VerbTool(name=f"{prefix}_{each.name}", verb=each, access=access) for each in verbs]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,9 +51,11 @@ class OpenQuestion:
     at: float
 
 
-async def start_run(access: Access[System], text: str, where: Conversation, session: str = "") -> StartedRun:
-    """Submit a message for a run of its own, in a session (empty: a new one, of this conversation). Raises
-    `HermesError`."""
+async def start_run(
+    access: Access[System], text: str, where: Conversation, *, origin: Origin, session: str = ""
+) -> StartedRun:
+    """Submit a message for a run of its own, in a session (empty: a new one, of this conversation). `origin` says who
+    wrote it. Raises `HermesError`."""
     system = access.system
     if not text.strip():
         raise HermesError("There is nothing to do: the message is empty.")
@@ -64,7 +66,7 @@ async def start_run(access: Access[System], text: str, where: Conversation, sess
         source_id=f"{system.ids.short()}{system.ids.short()}",
         principal=access.who,
         conversation=where,
-        parts=(Text(text=text, origin=Origin(access.who.standing)),),
+        parts=(Text(text=text, origin=origin),),
         received=system.clock.now(),
         busy=Busy.ALONE,
     )
@@ -135,16 +137,16 @@ async def list_questions(access: Access[HomeSystem]) -> list[OpenQuestion]:
     return sorted(found, key=lambda each: each.at)
 
 
-async def answer_open(access: Access[System], session: str, question: str, answer: str) -> None:
-    """Answer a question that a run waits with: one of its choices, free text, or the JSON object of its fields. Raises
-    `HermesError` for one that is not this person's, or not open any more."""
+async def answer_open(access: Access[System], session: str, question: str, answer: str, origin: Origin) -> None:
+    """Answer a question that a run waits with: one of its choices, free text, or the JSON object of its fields;
+    `origin` says who wrote it. Raises `HermesError` for one that is not this person's, or not open any more."""
     await get_session(access, session)
     inbound = Inbound(
         source=access.who.platform,
         source_id=f"answer:{session}:{question}",
         principal=access.who,
         conversation=Conversation(platform=access.who.platform, chat=access.who.user),
-        parts=(Text(text=answer, origin=Origin(access.who.standing)),),
+        parts=(Text(text=answer, origin=origin),),
         received=access.system.clock.now(),
         answers=question,
     )
