@@ -51,3 +51,7 @@ async def failed(client: Client, name: str, /, **arguments: object) -> str:
     result = await client.call_tool(name, arguments)
     assert result.is_error, result
     return result.content[0].text
+
+
+async def names_of(client: Client) -> set[str]:
+    return {tool.name for tool in (await client.list_tools()).tools}

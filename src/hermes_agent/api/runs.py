@@ -15,7 +15,7 @@ from hermes_agent.api.requests import Said, Spoken, Words, described, origin_of,
 from hermes_agent.api.response_schemas import ChildFacts, ChildList, Done, Run
 from hermes_agent.api.run_view import Ref, RunView
 from hermes_agent.api.service import SELF
-from hermes_agent.app.operations.runs import answer_open
+from hermes_agent.app.operations.questions import answer_open
 from hermes_agent.app.operations.sessions import run_log
 from hermes_agent.core.errors import NothingMore, UnknownSession
 from hermes_agent.core.events import RunStarted, Seen

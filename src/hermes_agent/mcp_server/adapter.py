@@ -8,6 +8,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence, Set
 from contextlib import AbstractAsyncContextManager
+from functools import cached_property
 from typing import Any, Protocol
 
 import mcp_types as types
@@ -95,13 +96,27 @@ class Call:
             raise Refused("The client cannot ask its person.")
         if self.request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             here = self.request.request_id  # Else it waits for a stream of its own, which a client may not have yet.
-            given: Any = await self.request.session.elicit_form(form.message, form.requested_schema, here)
-        elif (given := (self.params.input_responses or {}).get(key := f"question_{self._asked}")) is None:
-            raise InputNeeded({key: types.ElicitRequest(params=form)})
-        if not isinstance(given, types.ElicitResult) or given.action != "accept":
+            found = await self.request.session.elicit_form(form.message, form.requested_schema, here)
+        elif (key := f"question_{self._asked}") in self._answers:
+            found = types.ElicitResult.model_validate(self._answers[key])
+        else:
+            raise InputNeeded({key: types.ElicitRequest(params=form)}, json.dumps(self._answers))
+        if found.action != "accept":
             return ""
-        content = dict(given.content or {})
+        content = dict(found.content or {})
         return json.dumps(content) if question.fields else str(content.get("answer", ""))
+
+    @cached_property
+    def _answers(self) -> dict[str, Any]:
+        """What the client's person said so far: the call is made anew with each answer, and carries those before. All
+        of it is the client's own word."""
+        try:
+            before = json.loads(self.params.request_state or "{}")
+        except ValueError:
+            before = {}
+        given = self.params.input_responses or {}
+        news = {name: each.model_dump(mode="json") for name, each in given.items()}
+        return {**(before if isinstance(before, dict) else {}), **news}
 
     def delegating(self, goals: Mapping[str, str]) -> AbstractAsyncContextManager[None]:
         """Only a run gives goals."""

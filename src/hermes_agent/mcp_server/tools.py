@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from hermes_agent.app.operations import chats, feed, runs, sessions
+from hermes_agent.app.operations import chats, questions, runs, sessions
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.verbs import Argument, Kind, Noun, Verb
 from hermes_agent.core.dataclass import dataclass
@@ -45,6 +45,9 @@ LOCAL = frozenset({"import", "export", "attach", "add", "next"})
 JSON_TYPES = {Kind.NUMBER: "integer", Kind.COUNT: "integer", Kind.SINCE: "number", Kind.SWITCH: "boolean"}
 
 
+READS, WRITES = (tool(effect=each, origin=Origin.TOOL) for each in (Effect.READS, Effect.WRITES))
+
+
 class ConversationTools:
     """What a program sees and does of a person's conversations, by their rights."""
 
@@ -53,7 +56,7 @@ class ConversationTools:
         # Another program's model writes here: its words count as a member's, also with the owner's key.
         self._origin = Origin.GUEST if access.who.standing is Standing.GUEST else Origin.MEMBER
 
-    @tool(effect=Effect.READS)
+    @READS
     async def conversations_list(self, limit: int = 20, before: str = "") -> str:
         """List conversations, the one used last first.
 
@@ -63,12 +66,12 @@ class ConversationTools:
         found = await sessions.list_sessions(self._access, _page(limit), before)
         return _json(found)
 
-    @tool(effect=Effect.READS)
+    @READS
     async def conversation_get(self, session: str) -> str:
         """Show one conversation."""
         return _json(await sessions.get_session(self._access, session))
 
-    @tool(effect=Effect.READS)
+    @READS
     async def messages_read(self, session: str, after: int = 0, limit: int = 50) -> str:
         """Read what was said in a conversation.
 
@@ -81,7 +84,7 @@ class ConversationTools:
         rest = shown[-1].number if len(said) > len(shown) else entries[-1].number if entries else after
         return _json({"messages": [_said(each) for each in shown], "next": rest})
 
-    @tool(effect=Effect.READS)
+    @READS
     async def attachments_fetch(self, session: str, number: int) -> Answer:
         """Get the pictures and files of a message.
 
@@ -95,7 +98,7 @@ class ConversationTools:
             raise HermesError(f"The message {number} has no pictures or files.")
         return Answer(parts=files)
 
-    @tool(effect=Effect.READS)
+    @READS
     async def session_search(self, query: str, limit: int = 20) -> str:
         """Search messages: words, "quoted phrases", and -words to exclude."""
         found = await sessions.search_messages(self._access, query, _page(limit))
@@ -103,7 +106,7 @@ class ConversationTools:
             [{"session": hit.session, "number": hit.number, "at": hit.at, "text": hit.snippet} for hit in found]
         )
 
-    @tool(effect=Effect.READS)
+    @READS
     async def events_poll(self, cursor: str = "", session: str = "", limit: int = 50) -> str:
         """Get what happened after a cursor: messages, replies, tool calls, questions, ends of runs.
 
@@ -113,7 +116,7 @@ class ConversationTools:
         """
         return _json(await self._events(cursor, session, limit))
 
-    @tool(effect=Effect.READS)
+    @READS
     async def events_wait(self, cursor: str, session: str = "", seconds: float = 30.0) -> str:
         """Wait until something happened after a cursor, as `events_poll` gives it; no events where nothing did."""
         clock = self._access.system.clock
@@ -126,16 +129,16 @@ class ConversationTools:
             await clock.sleep(GLANCE)
 
     async def _events(self, cursor: str, session: str, limit: int) -> dict[str, Any]:
-        found = await feed.read_feed(self._access, cursor, session, _page(limit))
+        found = await runs.read_feed(self._access, cursor, session, _page(limit))
         shown = [each for seen in found.events if (each := _event(seen)) is not None]
         return {"events": shown, "cursor": found.cursor}
 
-    @tool(effect=Effect.READS)
+    @READS
     async def channels_list(self) -> str:
         """List the chat platforms to which messages can be sent."""
         return _json(await chats.list_channels(self._access))
 
-    @tool(effect=Effect.WRITES)
+    @WRITES
     async def messages_send(self, target: str, text: str) -> str:
         """Send a message to a chat.
 
@@ -145,22 +148,22 @@ class ConversationTools:
         slot = await chats.send_text(self._access, target, text, SEND_SECONDS)
         return _json({"state": slot.state, "error": slot.error} if slot else {"state": "pending"})
 
-    @tool(effect=Effect.READS)
+    @READS
     async def permissions_list_open(self) -> str:
         """List the approvals and questions that runs wait with."""
-        return _json(await runs.list_questions(self._access))
+        return _json(await questions.list_questions(self._access))
 
-    @tool(effect=Effect.WRITES)
+    @WRITES
     async def permissions_respond(self, session: str, question: str, answer: str) -> str:
         """Answer an approval or a question, as your person decided.
 
         Args:
             answer: one of its choices, free text, or the JSON object of its fields
         """
-        await runs.answer_open(self._access, session, question, answer, self._origin)
+        await questions.answer_open(self._access, session, question, answer, self._origin)
         return "The run goes on."
 
-    @tool(effect=Effect.WRITES)
+    @WRITES
     async def ask(self, message: str, context: CallContext, session: str = "") -> Answer:
         """Have the agent do something, and wait for its reply. Cancelling the call stops the run.
 
@@ -272,9 +275,9 @@ def _checked(wanted: Sequence[Argument], given: Mapping[str, Any]) -> dict[str, 
     found = {name: each.default for name, each in known.items()} | dict(given)
     types = {"integer": int, "number": float, "boolean": bool, "string": str}
     for name, each in known.items():
-        kind = types[JSON_TYPES.get(each.kind, "string")]
+        kind = JSON_TYPES.get(each.kind, "string")
         try:
-            found[name] = msgspec.convert(found[name], kind)
+            found[name] = msgspec.convert(found[name], types[kind])
         except msgspec.ValidationError as error:
-            raise BadArguments(f"`{name}`: {error}.") from error
+            raise BadArguments(f"`{name}` has to be given, as {kind}.") from error
     return found

@@ -1,17 +1,17 @@
-"""Operations on runs for programs: start one, follow it to its end or its question, stop it, and answer what runs
-ask."""
+"""Operations on runs for programs: start one, follow it to its end or its question, stop it, and read the events of all
+sessions as one sequence."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.operations.sessions import get_session, last_number
-from hermes_agent.core.answers import open_in
+from hermes_agent.app.operations.sessions import PAGE, get_session, last_number, list_sessions, read_log
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Asked, Event, MessageTaken, RunEnded, Seen
@@ -23,7 +23,14 @@ from hermes_agent.tools.surfaces import rules_of
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
     from hermes_agent.app.system import System
-    from hermes_agent.core.forms import Field
+    from hermes_agent.core.events import Entry
+
+
+OVERLAP = 60.0
+"""Seconds by which clocks of several machines may differ."""
+BACK = 1000
+"""Entries at the end of a log among which those after a time are looked for."""
+CURSOR = re.compile(r"(\d+\.\d+)((?: \w+:\d+)*)")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -36,19 +43,6 @@ class StartedRun:
     after: int
     inbound: Inbound
     run: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenQuestion:
-    """A question that a run waits with; `at` is in seconds since 1970."""
-
-    session: str
-    question: str
-    purpose: str
-    text: str
-    choices: tuple[str, ...]
-    fields: tuple[Field, ...]
-    at: float
 
 
 async def start_run(
@@ -116,44 +110,73 @@ async def _stop(access: Access[System], started: StartedRun) -> None:
     await hermes.withdraw(back)
 
 
-async def list_questions(access: Access[HomeSystem]) -> list[OpenQuestion]:
-    """The questions that runs wait with, the oldest first: the owner sees everybody's, others their own."""
-    store, found = access.system.store, []
-    for each in await store.activity.active():
-        if each.question and (access.sees_all or each.principal == access.who.key):
-            entries = [entry async for page in store.history.since_last_end(each.session) for entry in page]
-            found += [
-                OpenQuestion(
-                    session=each.session,
-                    question=waiting.asked.question,
-                    purpose=waiting.asked.purpose,
-                    text=waiting.asked.text,
-                    choices=waiting.asked.choices,
-                    fields=waiting.asked.fields,
-                    at=waiting.at,
-                )
-                for waiting in open_in(entries)
-            ]
-    return sorted(found, key=lambda each: each.at)
-
-
-async def answer_open(access: Access[System], session: str, question: str, answer: str, origin: Origin) -> None:
-    """Answer a question that a run waits with: one of its choices, free text, or the JSON object of its fields;
-    `origin` says who wrote it. Raises `HermesError` for one that is not this person's, or not open any more."""
-    await get_session(access, session)
-    inbound = Inbound(
-        source=access.who.platform,
-        source_id=f"answer:{session}:{question}",
-        principal=access.who,
-        conversation=Conversation(platform=access.who.platform, chat=access.who.user),
-        parts=(Text(text=answer, origin=origin),),
-        received=access.system.clock.now(),
-        answers=question,
-    )
-    await access.system.hermes.submit(inbound, session)
-
-
 def toolsets_of(access: Access[System]) -> tuple[str, ...]:
     """The toolsets that the agent has where this person asks."""
     surface = rules_of(access.who.platform, access.who.standing)
     return access.system.snapshots.now.toolkit.built_in.toolsets(surface)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feed:
+    """Events in the order of their time, and the cursor after which the next ones come."""
+
+    events: list[Seen]
+    cursor: str
+
+
+async def read_feed(access: Access[HomeSystem], cursor: str = "", session: str = "", limit: int = 100) -> Feed:
+    """The events after a cursor, of one session or of all; without a cursor there are none, and the cursor is now.
+    Raises `HermesError`."""
+    now = access.system.clock.now()
+    since, known = _parsed(cursor) if cursor else (now, {})
+    recent, open_ = await _in_play(access, since)
+    positions: dict[str, int] = {}
+    found: list[Seen] = []
+    for each in sorted({*recent, *open_, *known} if not session else {(await get_session(access, session)).id}):
+        if not cursor:
+            positions[each] = await last_number(access.system, each)
+            continue
+        entries, positions[each] = await _after(access, each, known.get(each), since)
+        found += [Seen(session=each, number=new.number, run=new.run, at=new.at, event=new.event) for new in entries]
+    found.sort(key=lambda each: (each.at, each.session, each.number))
+    shown, is_cut = found[:limit], len(found) > limit
+    positions |= {seen.session: seen.number for seen in shown}
+    if not is_cut:  # Everything is read: only what may still be written late has to be kept in mind.
+        kept = {*open_, *(name for name, at in recent.items() if at > now - OVERLAP), *((session,) if session else ())}
+        positions = {name: number for name, number in positions.items() if name in kept}
+    at = since if is_cut else now
+    return Feed(events=shown, cursor=" ".join((f"{at:.6f}", *(f"{name}:{each}" for name, each in positions.items()))))
+
+
+async def _in_play(access: Access[HomeSystem], since: float) -> tuple[dict[str, float], set[str]]:
+    """Sessions that were spoken in since then, and those with work in hand."""
+    recent: dict[str, float] = {}
+    before = ""
+    while page := await list_sessions(access, PAGE, before):
+        recent |= {each.id: each.updated for each in page if each.updated > since - OVERLAP}
+        if page[-1].updated <= since - OVERLAP or len(page) < PAGE:
+            break
+        before = page[-1].id
+    active = await access.system.store.activity.active()
+    return recent, {each.session for each in active if access.sees_all or each.principal == access.who.key}
+
+
+async def _after(access: Access[HomeSystem], session: str, number: int | None, since: float) -> tuple[list[Entry], int]:
+    """The entries of a session after a number (None: after a time), and where they begin. None for a session that is
+    not there any more."""
+    try:
+        if number is not None:
+            return await read_log(access, session, number), number
+        start = max(0, await last_number(access.system, session) - BACK)
+        entries = [each for each in await read_log(access, session, start) if each.at > since]
+        return entries, entries[0].number - 1 if entries else start
+    except HermesError:
+        return [], 0
+
+
+def _parsed(cursor: str) -> tuple[float, dict[str, int]]:
+    found = CURSOR.fullmatch(cursor)
+    if found is None:
+        raise HermesError("This is no cursor: take the one of the answer before, or none.")
+    pairs = [each.split(":") for each in found[2].split()]
+    return float(found[1]), {name: int(number) for name, number in pairs}
