@@ -176,7 +176,6 @@ class Connection:
             title=(info.title or info.name)[:200] if info else "",
             tools=tuple(tools),
             prompts=tuple(map(_prompt, prompts)),
-            has_resources=able.resources is not None,
         )
 
     async def _pages(self, ask: Callable[..., Coroutine[Any, Any, Any]], kind: str) -> list[Any]:

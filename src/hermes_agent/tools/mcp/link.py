@@ -37,7 +37,6 @@ class Listing:
     title: str
     tools: tuple[McpTool, ...]
     prompts: tuple[McpPrompt, ...] = ()
-    has_resources: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

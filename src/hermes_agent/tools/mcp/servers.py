@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Connect: TypeAlias = Callable[[Server, str, Callable[[], None]], Awaitable[Connection]]
 
-LONGEST_PAUSE = 60.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 60.0
 NEW_SECONDS = 3.0
 """Seconds that a search for tools waits for servers which nobody has asked yet."""
 PROBE_SECONDS = 1.2
@@ -136,11 +136,11 @@ class McpServers:
 
     async def refresh(self, server: Server, workspace: str) -> McpLink:
         """Ask a server what it offers, now. Raises `ToolError`."""
-        connection = await self.connected(server, workspace)
-        if server.name in self._listing:  # A new connection asks by itself.
-            await asyncio.shield(self._listing[server.name])
-        else:
+        connection = await self.connected(server, workspace, lists=False)
+        try:
             await self._list(server, connection)
+        except TimeoutError as error:
+            raise ToolError(f"The MCP server {server.name} did not say in time what it offers.") from error
         return self.known[server.name].link
 
     async def retry(self, server: Server, workspace: str) -> McpLink:
@@ -150,8 +150,9 @@ class McpServers:
                 place.away = None
         return await self.refresh(server, workspace)
 
-    async def connected(self, server: Server, workspace: str) -> Connection:
-        """The open connection to a server. Raises `ToolError` for one that cannot be reached now."""
+    async def connected(self, server: Server, workspace: str, *, lists: bool = True) -> Connection:
+        """The open connection to a server; a new one asks what it offers (`lists`), in the background. Raises
+        `ToolError` for one that cannot be reached now."""
         place = self._places[self._key(server, workspace)]
         async with place.lock:
             if place.connection is not None and place.connection.is_open:
@@ -165,7 +166,8 @@ class McpServers:
                 await self._note(server, str(error))
                 raise ToolError(place.away.words(server.name, self._clock)) from error
             place.away = None
-        self._relist(server, place.connection)
+        if lists:
+            self._relist(server, place.connection)
         return place.connection
 
     async def _open(self, server: Server, workspace: str) -> Connection:
@@ -208,6 +210,7 @@ class McpServers:
         self._listing[server.name] = spawn(self._relisted(server, connection), name=f"tools of {server.name}")
 
     async def _relisted(self, server: Server, connection: Connection) -> None:
+        pause = FIRST_PAUSE
         try:
             while True:
                 self._again.discard(server.name)
@@ -215,6 +218,8 @@ class McpServers:
                     await self._list(server, connection)
                 if server.name not in self._again:
                     return
+                await self._clock.sleep(pause)  # A server may say all the time that something changed.
+                pause = min(2 * pause, LONGEST_PAUSE)
         finally:
             del self._listing[server.name]
 
@@ -230,7 +235,6 @@ class McpServers:
             title=found.title,
             seen=self._clock.now(),
             changed=before.link.changed + (before.tools != tools),
-            has_resources=found.has_resources,
             prompts=found.prompts,
         )
         await self._catalogue().put(link, tools if before.tools != tools or not before.link.seen else None)
