@@ -195,19 +195,49 @@ async def _lines(program: Piped) -> AsyncIterator[bytes]:
 _TOO_LONG = b'{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"The answer is longer than %d MB."}}'
 
 
+class _Bounded(httpx2.AsyncByteStream):
+    """The body of a response, no longer than `most` bytes."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, most: int) -> None:
+        self._stream, self._left = stream, most
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._stream:
+            self._left -= len(chunk)
+            if self._left < 0:
+                raise httpx2.StreamError(f"The answer is compressed, or longer than {LONGEST_MESSAGE >> 20} MB.")
+            yield chunk
+
+    async def aclose(self) -> None:
+        """See httpx2."""
+        await self._stream.aclose()
+
+
+async def _bounded(response: httpx2.Response) -> None:
+    """Bound a body, and refuse one that unpacks to nobody knows how much. The SDK bounds events."""
+    is_packed = response.headers.get("content-encoding", "identity") != "identity"
+    is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
+    if isinstance(response.stream, httpx2.AsyncByteStream) and (is_packed or not is_stream):
+        response.stream = _Bounded(response.stream, 0 if is_packed else LONGEST_MESSAGE)
+
+
 @asynccontextmanager
 async def http_streams(
     url: str, headers: Mapping[str, str], auth: httpx2.Auth | None, *, seconds: float, sse: bool
 ) -> AsyncIterator[Streams]:
-    """Context manager: the streams of an address. Redirects to another origin are not followed."""
+    """Context manager: the streams of an address. Redirects to another origin are not followed, and no message is
+    longer than `LONGEST_MESSAGE`."""
     async with AsyncExitStack() as closing:
 
         def client(*_: object, **__: object) -> httpx2.AsyncClient:
             limit = httpx2.Timeout(seconds, read=READ_SECONDS)
-            return httpx2.AsyncClient(headers=dict(headers), auth=auth, timeout=limit, follow_redirects=False)
+            given = {"accept-encoding": "identity", **headers}
+            hooks = {"response": [_bounded]}
+            return httpx2.AsyncClient(headers=given, auth=auth, timeout=limit, event_hooks=hooks)
 
         if sse:
             opened: AbstractAsyncContextManager[Streams] = sse_client(url, httpx_client_factory=client)
         else:
-            opened = streamable_http_client(url, http_client=await closing.enter_async_context(client()))
+            http = await closing.enter_async_context(client())
+            opened = streamable_http_client(url, http_client=http, max_sse_event_size=LONGEST_MESSAGE)
         yield await closing.enter_async_context(opened)
