@@ -6,7 +6,9 @@ import base64
 import json
 import os
 import pathlib
+import signal
 import sys
+import threading
 
 MODE = os.environ.get("MODE", "")
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n picture").decode()
@@ -52,8 +54,13 @@ def answer(method: str, params: dict) -> dict:
 
 
 if __name__ == "__main__":
+    if MODE == "deaf":
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_IGN)
     for line in sys.stdin:
         message = json.loads(line)
         if "id" in message:
             reply = answer(message["method"], message.get("params") or {})
             say({"id": message["id"], **reply})
+    if MODE == "deaf":  # Nor does it mind that its input ended.
+        threading.Event().wait()
