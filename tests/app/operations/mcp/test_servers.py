@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -39,3 +40,17 @@ async def test_the_agent_finds_and_uses_a_server_and_the_chat_shows_it(tmp_path:
         stranger = Principal(platform="cli", user="x", standing=Standing.MEMBER)
         with pytest.raises(HermesError, match="Only the owner"):
             await list_servers(Access(system=here.runtime, who=stranger))
+
+
+async def test_a_thousand_changes_of_a_servers_tools_change_no_prefix(tmp_path: Path):
+    calls = [Call("use_tool", {"name": f"mcp__fix__{name}", "arguments": {}}) for name in ("many", "more", "many")]
+    async with place(tmp_path, [FIND, *calls, Say("One."), FIND, Say("Two.")], more=CONFIG) as here:
+        shutil.copy(PLAIN, here.record.workspace)
+        await here.say("Go")
+        await here.say("Again")
+        bodies = [json.loads(each.request.body) for each in here.server.exchanges]
+
+    prefixes = {json.dumps([body["tools"], body["messages"][0]], sort_keys=True) for body in bodies}
+    assert len(bodies) >= 6
+    assert len(prefixes) == 1
+    assert "mcp__fix__" not in prefixes.pop()
