@@ -18,6 +18,7 @@ from hermes_agent.host.late import Needs, late
 from hermes_agent.host.paths import current_folder
 from hermes_agent.providers.tool_schemas import DEEPEST, PLAIN, ToolRules, Unfit, fit
 from hermes_agent.store.database import Store
+from hermes_agent.store.mcp.catalogue import McpPrompt
 from hermes_agent.tools.mcp.listing import ServerTool, is_offered, tool_name
 from hermes_agent.tools.mcp.resources import ResourceTools
 from hermes_agent.tools.mcp.servers import McpServers
@@ -27,6 +28,7 @@ from hermes_agent.tools.surfaces import is_on
 
 if TYPE_CHECKING:
     from hermes_agent.app.mcp.connecting import Connector
+    from hermes_agent.app.mcp.signin import SigningIn
     from hermes_agent.tools.mcp.connection import Connection
 
 TOOLSET = "mcp"
@@ -43,6 +45,7 @@ class McpTools:
         self._needs = needs
         self.settings = needs.get(Settings)
         self.problems: tuple[str, ...] = ()
+        self.signing_in: dict[str, SigningIn] = {}
         own = servers_of(self.settings.mcp_servers)
         named = {each.name for each in own}
         project = tuple(each for each in self._project() if each.name not in named)
@@ -105,6 +108,15 @@ class McpTools:
             if not tool.why and is_offered(server.settings, tool.name)
         ]
         return (*found, *self._common)
+
+    def prompts(self) -> dict[str, tuple[Server, McpPrompt]]:
+        """The prompts of the servers, by the names that a slash calls."""
+        return {
+            tool_name(name, prompt.name): (server, prompt)
+            for name, server in self.servers.servers.items()
+            if (known := self.servers.known.get(name))
+            for prompt in known.link.prompts
+        }
 
     def subscribe(self, changed: Callable[[], None]) -> None:
         """See `ToolSource`."""

@@ -280,6 +280,15 @@ class McpServers:
                 raise kind(told + more) from error
         raise AssertionError("the second try ends it")
 
+    async def ask_alone(self, server: Server, workspace: str, *what: Any) -> Any:  # noqa: ANN401 - as above
+        """Call a method of the SDK's client outside of any run. Raises `ToolError`."""
+        connection = await self.connected(server, workspace)
+        try:
+            async with asyncio.timeout(server.settings.timeout):
+                return await connection.ask(*what)
+        except (Lost, TimeoutError) as error:
+            raise ToolError(f"The MCP server {server.name} did not answer ({error}).") from error
+
     async def _asked(
         self, connection: Connection, what: tuple[Any, ...], context: CallContext, named: Mapping[str, Any]
     ) -> Any:  # noqa: ANN401 - as above
