@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.operations.access import Access
-from hermes_agent.app.operations.mcp.servers import list_servers
+from hermes_agent.app.operations.mcp.servers import list_servers, read_named
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Principal, Standing
+from hermes_agent.core.messages import Origin
 from hermes_agent.providers.demo.script import Call, Say
 from tests.app.mcp.calling import PLAIN
 from tests.app.place import place
@@ -54,3 +55,14 @@ async def test_a_thousand_changes_of_a_servers_tools_change_no_prefix(tmp_path: 
     assert len(bodies) >= 6
     assert len(prefixes) == 1
     assert "mcp__fix__" not in prefixes.pop()
+
+
+async def test_a_message_names_resources_of_servers(tmp_path: Path):
+    async with place(tmp_path, [Say("Hi.")], more=CONFIG) as here:
+        shutil.copy(PLAIN, here.record.workspace)
+        access = Access(system=here.runtime, who=here.runtime.owner, folder=here.record.workspace)
+        (part,) = await read_named(access, "Look at @fix:note://one and @fix:note://one, me@fix:x @other:y @fix:")
+        none = await read_named(access, "Nothing @here")
+
+    assert (part.text, part.origin) == ("\n\nfix:note://one:\n\nthe note", Origin.TOOL)
+    assert none == ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -18,13 +19,14 @@ from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Standing
+from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.plural import plural
 from hermes_agent.host.config import load
 from hermes_agent.host.secrets import open_secrets
 from hermes_agent.store.database import Store
 from hermes_agent.store.mcp.catalogue import McpPrompt
 from hermes_agent.tools.mcp.listing import effect_of, is_offered, tool_name
-from hermes_agent.tools.mcp.results import Part, joined, parts_of
+from hermes_agent.tools.mcp.results import Part, contents, joined, parts_of
 from hermes_agent.tools.mcp.servers import Known
 from hermes_agent.tools.mcp.settings import Server
 
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from hermes_agent.app.operations.access import HomeSystem
     from hermes_agent.app.system import System
 
+NAMED = re.compile(r"(?:^|(?<=\s))@([A-Za-z0-9][\w-]*):(\S*[^\s.,;:!?)])")
+"""A resource in a message."""
 NOTHING = "There are no MCP servers. `hermes mcp add` adds one."
 
 
@@ -136,6 +140,21 @@ async def reload_servers(access: Access[System]) -> list[ServerView]:
     if not system.has_cassette:
         await system.snapshots.renew(loaded, await asyncio.to_thread(open_secrets, system.home))
     return await list_servers(access) if system.settings.mcp_servers else []
+
+
+async def read_named(access: Access[System], text: str) -> tuple[Part, ...]:
+    """The resources that a message names with `@server:address`, each once; words that name no server stay words.
+    Raises `HermesError`."""
+    source = _running(access.system)
+    parts: list[Part] = []
+    for name, uri in dict.fromkeys(NAMED.findall(text) if source else ()):
+        if source is None or name not in source.servers.servers:
+            continue
+        server = source.servers.servers[name]
+        found = await source.servers.ask_alone(server, access.folder, "read_resource", uri)
+        head = Text(text=f"\n\n{name}:{uri}:\n", origin=Origin.TOOL)
+        parts += joined((head, *map(contents, found.contents)), "")
+    return tuple(parts)
 
 
 async def fill_prompt(access: Access[System], line: str) -> tuple[Part, ...] | None:
