@@ -9,6 +9,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.mcp.servers import begin_sign_in
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.messages import Origin
@@ -82,9 +84,9 @@ async def test_a_person_signs_in_from_a_private_chat(tmp_path: Path):
     assert again == "You are signed in to s."
 
 
-async def test_nobody_signs_in_where_others_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_nobody_signs_in_where_others_read(tmp_path: Path):
     more = "mcp_servers:\n  s:\n    url: http://127.0.0.1:9/mcp\n    auth: oauth\n"
-    monkeypatch.setattr("tests.app.place.PLACE", Conversation(platform="cli", chat_kind="group", chat="all"))
+    group = Conversation(platform="telegram", chat_kind="group", chat="all")
     async with place(tmp_path, [Say("Hi.")], more=more) as here:
         with pytest.raises(HermesError, match="Sign in from a private chat"):
-            await here.text("/mcp login s")
+            await begin_sign_in(Access(system=here.runtime, who=here.runtime.owner, where=group), "s")

@@ -116,19 +116,14 @@ class McpServers:
 
     async def ask_new(self, workspace: str = "") -> None:
         """Ask the servers that nobody has asked yet what they offer, for a few seconds at most."""
-        new = [
-            each for name, each in self.servers.items() if not self._was_seen(name) and not self._rests(each, workspace)
-        ]
-        if new:
+        if new := [each for each in self.servers.values() if self._is_new(each, workspace)]:
             tasks = [spawn(self._try(each, workspace), name=f"MCP server {each.name}") for each in new]
             await asyncio.wait(tasks, timeout=NEW_SECONDS)
 
-    def _was_seen(self, name: str) -> bool:
-        return name in self.known and self.known[name].link.seen > 0
-
-    def _rests(self, server: Server, workspace: str) -> bool:
-        away = self._places[self._key(server, workspace)].away
-        return away is not None and away.next_try > self._clock.monotonic()
+    def _is_new(self, server: Server, workspace: str) -> bool:
+        known, away = self.known.get(server.name), self._places[self._key(server, workspace)].away
+        rests = away is not None and away.next_try > self._clock.monotonic()
+        return not rests and (known is None or not known.link.seen)
 
     async def _try(self, server: Server, workspace: str) -> None:
         with suppress(HermesError):
@@ -261,8 +256,8 @@ class McpServers:
         *,
         reads: bool = True,
     ) -> Any:  # noqa: ANN401 - a result of the SDK
-        """Call a method of the SDK's client, once more where the connection was lost and nothing can have happened.
-        Raises `ToolError`."""
+        """Call a method of the SDK's client, again where the connection was lost and nothing happened. Raises
+        `ToolError`."""
         for is_last in (False, True):
             connection = await self.connected(server, context.workspace)
             try:
@@ -276,18 +271,19 @@ class McpServers:
                 raise kind(f"The MCP server {server.name} went away during the call ({error}).{unknown}") from error
             except TimeoutError as error:
                 kind, more = (ToolError, "") if reads else (OutcomeUnknown, " Whether it was done is unknown.")
-                told = f"The MCP server {server.name} did not answer in time (`timeout` {server.settings.timeout:g} s)."
-                raise kind(told + more) from error
+                told = f"did not answer in time (`timeout` {server.settings.timeout:g} s).{more}"
+                raise kind(f"The MCP server {server.name} {told}") from error
         raise AssertionError("the second try ends it")
 
     async def ask_alone(self, server: Server, workspace: str, *what: Any) -> Any:  # noqa: ANN401 - as above
         """Call a method of the SDK's client outside of any run. Raises `ToolError`."""
-        connection = await self.connected(server, workspace)
         try:
             async with asyncio.timeout(server.settings.timeout):
-                return await connection.ask(*what)
+                return await (await self.connected(server, workspace)).ask(*what)
         except (Lost, TimeoutError) as error:
-            raise ToolError(f"The MCP server {server.name} did not answer ({error}).") from error
+            raise ToolError(
+                f"The MCP server {server.name} did not answer: `/mcp test {server.name}` asks it."
+            ) from error
 
     async def _asked(
         self, connection: Connection, what: tuple[Any, ...], context: CallContext, named: Mapping[str, Any]
