@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.app.opening import Options
 from hermes_agent.providers.demo.script import Call, Say
 from tests.faults.security.lessons import PAYLOADS, disguised
 from tests.faults.security.test_labels import live
@@ -58,7 +59,7 @@ QUICK = ("descriptions", "results", "errors of the protocol", "prompts")
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("way", WAYS)
 async def test_nothing_that_a_server_says_is_learned(tmp_path: Path, way: str, full: bool):
     if not full and way not in QUICK:
@@ -67,7 +68,7 @@ async def test_nothing_that_a_server_says_is_learned(tmp_path: Path, way: str, f
     work.mkdir()
     shutil.copy(WORDS, work)
     (work / "payloads.json").write_text(json.dumps(FORMS))
-    async with learning_place(tmp_path, script, more=MORE) as here:
+    async with learning_place(tmp_path, script, more=MORE, options=Options(attended=False)) as here:
         await here.runtime.folders.trust(str(work))
         script.talk = [Call("find_tools", {"query": "says"}), Say("Ready.")]
         await here.say("What is there?")
