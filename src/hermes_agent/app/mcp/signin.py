@@ -12,8 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
-from hermes_agent.app.mcp.source import McpTools
-from hermes_agent.core.dataclass import dataclass
+from hermes_agent.app.mcp.source import McpTools, SigningIn
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.host.late import late
 from hermes_agent.host.tasks import spawn
@@ -48,14 +47,6 @@ async def sign_in(source: McpTools, server: Server, workspace: str, show: Show, 
             await source.servers.retry(patient, workspace)
         finally:
             del source.connector.persons[server.name]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SigningIn:
-    """A sign-in that waits for the address where the browser ended."""
-
-    task: asyncio.Task[None]
-    address: asyncio.Future[str]
 
 
 async def begin(source: McpTools, server: Server, workspace: str) -> str:

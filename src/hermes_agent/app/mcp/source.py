@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from hermes_agent.app.mcp.foreign import PROJECT_SERVERS, project_servers
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Quarantined, Tool
@@ -28,13 +30,20 @@ from hermes_agent.tools.surfaces import is_on
 
 if TYPE_CHECKING:
     from hermes_agent.app.mcp.connecting import Connector
-    from hermes_agent.app.mcp.signin import SigningIn
     from hermes_agent.tools.mcp.connection import Connection
 
 TOOLSET = "mcp"
 CONNECTOR = "hermes_agent.app.mcp.connecting:Connector"
 EACH = (PLAIN, ToolRules(letter_first=True, inline=True, described=True))
 """With and without references: what fits both, fits every dialect."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SigningIn:
+    """A sign-in that waits for the address where the browser ended."""
+
+    task: asyncio.Task[None]
+    address: asyncio.Future[str]
 
 
 class McpTools:
