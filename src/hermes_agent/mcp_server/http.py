@@ -77,19 +77,15 @@ class _Served:
         await self._ready.wait()
         exchange = _Exchange(request, await read(request, largest))
         task = spawn(self._manager.handle_request(exchange.scope, exchange.receive, exchange.send), name="MCP request")
-        await asyncio.wait(
-            (task, head := spawn(exchange.started.wait(), name="head")), return_when=asyncio.FIRST_COMPLETED
-        )
-        head.cancel()
-        if not exchange.started.is_set():
+        task.add_done_callback(exchange.end)
+        if not await exchange.started():
             await task  # It failed: its error says why.
-        pieces = exchange.pieces(task)
-        if exchange.headers.get("content-type", "").startswith("text/event-stream"):
-            return Response(
-                status=exchange.status, headers=exchange.headers, body=with_pauses(pieces, ended=self._ending)
-            )
-        body = b"".join([piece async for piece in pieces])
-        return Response(status=exchange.status, headers=exchange.headers, body=body)
+        pieces, headers = exchange.pieces(task), exchange.headers
+        if headers.get("content-type", "").startswith("text/event-stream"):
+            body: AsyncGenerator[bytes, None] | bytes = with_pauses(pieces, ended=self._ending)
+        else:
+            body = b"".join([piece async for piece in pieces])
+        return Response(status=exchange.status, headers=headers, body=body)
 
 
 class _Exchange:
@@ -98,8 +94,7 @@ class _Exchange:
     def __init__(self, request: Request, body: bytes) -> None:
         self._left, self._body = request.left, body
         self._is_read = False
-        self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue(maxsize=1)
-        self.started = asyncio.Event()
+        self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue()
         self.status, self.headers = 500, dict[str, str]()
         self.scope: dict[str, Any] = {
             "type": "http",
@@ -129,26 +124,22 @@ class _Exchange:
             self.status = message["status"]
             self.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in message["headers"]}
             self.headers.pop("content-length", None)
-            self.started.set()
-            return
-        if piece := message.get("body", b""):
-            await self._pieces.put(piece)
-        if not message.get("more_body"):
-            await self._pieces.put(None)
+        self._pieces.put_nowait(message.get("body", b""))
+
+    def end(self, _: object) -> None:
+        """Nothing more comes."""
+        self._pieces.put_nowait(None)
+
+    async def started(self) -> bool:
+        """Wait for the head of the response; whether there is one."""
+        return await self._pieces.get() is not None
 
     async def pieces(self, task: asyncio.Task[None]) -> AsyncGenerator[bytes, None]:
         """The pieces of the response; where nobody reads them any more, the SDK's work on them ends."""
         try:
-            while (piece := await self._next(task)) is not None:
-                yield piece
+            while (piece := await self._pieces.get()) is not None:
+                if piece:
+                    yield piece
         finally:
             task.cancel()
             await asyncio.wait((task,))
-
-    async def _next(self, task: asyncio.Task[None]) -> bytes | None:
-        coming = spawn(self._pieces.get(), name="piece of a response")
-        await asyncio.wait((coming, task), return_when=asyncio.FIRST_COMPLETED)
-        if coming.done():
-            return coming.result()
-        coming.cancel()
-        return None if self._pieces.empty() else self._pieces.get_nowait()
