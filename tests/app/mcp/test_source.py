@@ -7,6 +7,7 @@ import json
 import os
 import signal
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import OutcomeUnknown, ToolError
 from hermes_agent.core.messages import Origin
 from hermes_agent.tools.mcp.settings import McpToolFilter
+from hermes_agent.tools.surfaces import SurfaceTools
 from tests.app.mcp.calling import MODERN, Calling, calling, plain
 
 
@@ -311,3 +313,20 @@ async def test_a_server_that_nobody_uses_ends_and_comes_back(tmp_path: Path):
                 await asyncio.sleep(0.05)
 
         assert await call("mcp__fix__add", a=1, b=1) == "2"
+
+
+async def test_a_server_is_a_toolset_of_its_own(tmp_path: Path):
+    async with calling(tmp_path, {"a": plain(), "b": plain()}) as call:
+        source = call.source
+
+        def servers(*narrowed: str) -> set[str]:
+            return {
+                tool.schema.name.split("__")[1] for tool in source.tools("cli", narrowed) if "__" in tool.schema.name
+            }
+
+        found = [servers(), servers("mcp"), servers("files", "mcp:a"), servers("files")]
+        source.settings = replace(source.settings, tools={"cli": SurfaceTools(disabled=("mcp:b",))})
+        off = [servers(), servers("mcp:b")]
+
+    assert found == [{"a", "b"}, {"a", "b"}, {"a"}, set()]
+    assert off == [{"a"}, set()]

@@ -26,7 +26,7 @@ from hermes_agent.tools.mcp.resources import ResourceTools
 from hermes_agent.tools.mcp.servers import McpServers
 from hermes_agent.tools.mcp.settings import Server, servers_of
 from hermes_agent.tools.schema import collect
-from hermes_agent.tools.surfaces import is_on
+from hermes_agent.tools.surfaces import ONE_SERVER, SurfaceTools, is_on
 
 if TYPE_CHECKING:
     from hermes_agent.app.mcp.connecting import Connector
@@ -103,20 +103,24 @@ class McpTools:
         ]
 
     def tools(self, surface: str, narrowed: Sequence[str]) -> Sequence[Tool]:
-        """The tools of all servers, where the toolset `mcp` is on."""
-        named = (self._needs.get(Options).toolsets, narrowed or None)
-        if not is_on(surface, TOOLSET, self.settings.tools) or any(
-            each is not None and TOOLSET not in each for each in named
-        ):
-            return ()
+        """The tools of the servers that are on, each a toolset of its own (`mcp:SERVER`) within the toolset `mcp`."""
+        given = [each for each in (self._needs.get(Options).toolsets, narrowed or None) if each is not None]
         found: list[Tool] = [
             ServerTool(server=server, tool=tool, calls=self.servers)
             for name, server in self.servers.servers.items()
-            if (known := self.servers.known.get(name))
+            if (known := self.servers.known.get(name)) and self._is_on(surface, given, name)
             for tool in known.tools
             if not tool.why and is_offered(server.settings, tool.name)
         ]
-        return (*found, *self._common)
+        return (*found, *(self._common if self._is_on(surface, given) else ()))
+
+    def _is_on(self, surface: str, given: Sequence[Sequence[str]], server: str = "") -> bool:
+        """Whether a surface, of which only the toolsets of each of `given` count, has a server (empty: all)."""
+        one, settings = f"{ONE_SERVER}{server}", self.settings.tools
+        is_left = all(TOOLSET in each or (server and one in each) for each in given)
+        return (
+            is_left and is_on(surface, TOOLSET, settings) and one not in settings.get(surface, SurfaceTools()).disabled
+        )
 
     def prompts(self) -> dict[str, tuple[Server, McpPrompt]]:
         """The prompts of the servers, by the names that a slash calls."""
