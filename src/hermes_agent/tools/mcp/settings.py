@@ -58,6 +58,9 @@ class McpServerSettings:
     jail: bool = setting(True, "Whether a program started here runs behind the wall of commands.")
     roots: bool = setting(True, "Whether it is told the session's workspace.")
     elicitation: bool = setting(True, "Whether it may ask the person.")
+    sampling: Literal["off", "ask", "on"] = setting(
+        "off", "Whether it may ask your model during a call: never, after you allowed it, or at once."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
