@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 SESSION, SKILL = "hermes://session/", "hermes://skill/"
 JSON_LINES, MARKDOWN = "application/x-ndjson", "text/markdown"
-MOST_SESSIONS, MOST_SKILLS = 50, 500
+MOST_SESSIONS, MOST_SKILLS, MOST_ENTRIES = 50, 500, 5_000
+"""What is listed, and the entries of a session's log that are read from its end."""
 NOUNS = (("board", "board", KANBAN), ("jobs", "cron", CRON))
 """Prefix of the tools, the toolset that they need, and the operations."""
 
@@ -65,9 +66,12 @@ class HermesOffer:
         ]
 
     async def read(self, uri: str) -> Sequence[types.TextResourceContents | types.BlobResourceContents]:
-        """The messages of a session as lines of JSON, or the text of a skill. Raises `HermesError`."""
+        """The latest messages of a session as lines of JSON, or the text of a skill. Raises `HermesError`."""
         if uri.startswith(SESSION):
-            entries = await sessions.read_log(self._access, uri.removeprefix(SESSION))
+            name = uri.removeprefix(SESSION)
+            await sessions.get_session(self._access, name)
+            last = await sessions.last_number(self._access.system, name)
+            entries = await sessions.read_log(self._access, name, last - MOST_ENTRIES)
             lines = [
                 {"number": each.number, "at": each.at, "role": each.role, "text": words_of(each.message)}
                 for each in sessions.messages_in(entries)

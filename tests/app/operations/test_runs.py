@@ -75,6 +75,8 @@ async def test_events_of_all_sessions_come_once_and_in_order(tmp_path: Path):
         rest = await read_feed(mine, found.cursor)
         with pytest.raises(HermesError, match="no cursor"):
             await read_feed(mine, "20 x")
+        with pytest.raises(HermesError, match="more than a day old"):
+            await read_feed(mine, "20.0")
 
     said = [each.event.message.text for each in seen if each.event.kind == "message_taken"]
     assert said == ["One", "Two", "Three"]

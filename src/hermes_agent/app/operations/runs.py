@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 OVERLAP = 60.0
 """Seconds by which clocks of several machines may differ."""
 BACK = 1000
-"""Entries at the end of a log among which those after a time are looked for."""
+"""Entries at the end of a log among which those after a time are looked for first."""
+OLDEST = 86_400.0
+"""Seconds after which a cursor is not gone on from."""
 CURSOR = re.compile(r"(\d+\.\d+)((?: \w+:\d+)*)")
 
 
@@ -129,6 +131,8 @@ async def read_feed(access: Access[HomeSystem], cursor: str = "", session: str =
     Raises `HermesError`."""
     now = access.system.clock.now()
     since, known = _parsed(cursor) if cursor else (now, {})
+    if since < now - OLDEST:
+        raise HermesError("This cursor is more than a day old: begin with none, and read what was said before apart.")
     recent, open_ = await _in_play(access, since)
     positions: dict[str, int] = {}
     found: list[Seen] = []
@@ -167,11 +171,13 @@ async def _after(access: Access[HomeSystem], session: str, number: int | None, s
     try:
         if number is not None:
             return await read_log(access, session, number), number
-        start = max(0, await last_number(access.system, session) - BACK)
-        entries = [each for each in await read_log(access, session, start) if each.at > since]
-        return entries, entries[0].number - 1 if entries else start
+        last, back = await last_number(access.system, session), BACK
+        while (entries := await read_log(access, session, last - back)) and last > back and entries[0].at > since:
+            back *= 4
     except HermesError:
         return [], 0
+    new = [each for each in entries if each.at > since]
+    return new, new[0].number - 1 if new else last
 
 
 def _parsed(cursor: str) -> tuple[float, dict[str, int]]:
