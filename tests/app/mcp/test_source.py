@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -330,3 +331,15 @@ async def test_a_server_is_a_toolset_of_its_own(tmp_path: Path):
 
     assert found == [{"a", "b"}, {"a", "b"}, {"a"}, set()]
     assert off == [{"a"}, set()]
+
+
+async def test_a_server_that_never_answered_delays_the_first_search_alone(tmp_path: Path):
+    args = ("-c", "import time; time.sleep(60)")
+    async with calling(tmp_path, {"deaf": plain(args=args, connect_timeout=0.2)}, look=False) as call:
+        await call.source.look(str(call.workspace))
+    async with calling(tmp_path, {"deaf": plain(args=args)}, look=False) as call:
+        began = time.monotonic()
+        await call.source.look(str(call.workspace))
+        took = time.monotonic() - began
+
+    assert took < 1

@@ -115,10 +115,12 @@ class McpServers:
             self._notify()
 
     async def ask_new(self, workspace: str = "") -> None:
-        """Ask the servers that nobody has asked yet what they offer, for a few seconds at most."""
-        if new := [each for each in self.servers.values() if self._is_new(each, workspace)]:
-            tasks = [spawn(self._try(each, workspace), name=f"MCP server {each.name}") for each in new]
-            await asyncio.wait(tasks, timeout=NEW_SECONDS)
+        """Ask the servers that never answered what they offer; for those that nobody tried wait a few seconds."""
+        new = [each for each in self.servers.values() if self._is_new(each, workspace)]
+        untried = {each.name for each in new} - self.known.keys()
+        tasks = {each.name: spawn(self._try(each, workspace), name=f"MCP server {each.name}") for each in new}
+        if untried:
+            await asyncio.wait([tasks[name] for name in untried], timeout=NEW_SECONDS)
 
     def _is_new(self, server: Server, workspace: str) -> bool:
         known, away = self.known.get(server.name), self._places[self._key(server, workspace)].away
