@@ -133,8 +133,11 @@ class PipedPrograms:
     def _jail(self) -> Jail | None:
         return self._make_jail()
 
-    async def start(self, program: Program, *, walled: bool = True) -> Piped:
-        """Start it, behind the wall unless not `walled`. Raises `PlaceFailed`."""
+    async def start(self, program: Program, *, walled: bool = True, only: bool = False) -> Piped:
+        """Start it, behind the wall unless not `walled`; `only` there, also where the machine has none. Raises
+        `PlaceFailed`."""
+        if only and await asyncio.to_thread(lambda: self._jail) is None:
+            raise PlaceFailed(f"{program.name} runs behind a wall alone, and there is none here.")
         if walled and self._network is not None:
             await self._network.open()
         starting = spawn(self._started(program, walled), name=f"start of {program.name}")

@@ -53,7 +53,7 @@ class Connector:
         auth = self._sign_in(server)
 
         async def start() -> Piped:
-            running.append(await self._programs.start(program, walled=own.jail))
+            running.append(await self._programs.start(program, walled=own.jail, only=bool(server.source)))
             return running[-1]
 
         def streams(ended: Callable[[str], None]) -> Any:  # noqa: ANN401 - of the SDK
