@@ -105,3 +105,31 @@ def test_serving_the_api_loads_no_mcp():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=True)
 
     assert done.stdout.strip() == "False"
+
+
+async def test_without_the_extra_the_address_says_how_to_get_it(tmp_path: Path):
+    code = """
+import asyncio, sys
+from pathlib import Path
+sys.modules["mcp"] = None
+from tests.api.served import served
+from tests.app.place import counting
+
+async def main():
+    async with served(Path(sys.argv[1]), counting) as server:
+        answer = await server.ask("POST", "/mcp", {})
+        print(answer.status_code, answer.text)
+
+asyncio.run(main())
+"""
+    done = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-c", code, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=True,
+    )
+
+    assert done.stdout.startswith("501 ")
+    assert "needs the extra `mcp`" in done.stdout

@@ -111,3 +111,19 @@ async def test_it_says_nothing_but_json_and_ends_when_asked(tmp_path: Path, endi
 
     assert first["result"]["serverInfo"]["name"] == "hermes"
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in rest.splitlines())
+
+
+def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path):
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.modules['mcp'] = None; {PROGRAM}", "mcp", "serve"],
+        env=variables(Home(root=tmp_path, base=tmp_path)),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+
+    assert done.returncode
+    assert "needs the extra `mcp`: pip install 'hermes-runtime[mcp]'" in done.stderr
+    assert done.stdout == ""
