@@ -343,3 +343,15 @@ async def test_a_server_that_never_answered_delays_the_first_search_alone(tmp_pa
         took = time.monotonic() - began
 
     assert took < 1
+
+
+@pytest.mark.parametrize("own", [False, True])
+async def test_sessions_share_a_program_unless_each_has_its_own(tmp_path: Path, own: bool):
+    async with calling(tmp_path, {"fix": plain(per_session=own)}) as call:
+        found = [
+            await call("mcp__fix__variable", call.context(session=f"s{number}"), name="HERMES_EXEC")
+            for number in (1, 2, 1)
+        ]
+
+    assert found[0] == found[2]
+    assert (found[0] != found[1]) is own

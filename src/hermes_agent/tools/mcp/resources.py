@@ -68,7 +68,7 @@ class ResourceTools:
         """
         found = self._server(server)
         if not name:
-            await self._servers.connected(found, context.workspace)
+            await self._servers.connected(found, context.workspace, context.session)
             return self._prompts(found)
         result = await self._servers.ask(found, ("get_prompt", name, dict(arguments or {})), context)
         parts = (part for message in result.messages for part in parts_of(message.content))

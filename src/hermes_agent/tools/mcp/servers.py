@@ -96,7 +96,7 @@ class McpServers:
         self.known: dict[str, Known] = {}
         self.listeners: list[Callable[[], None]] = []
         self._catalogue, self._connect, self._clock, self._fits = catalogue, connect, clock, fits
-        self._places: defaultdict[tuple[str, str], Place] = defaultdict(Place)
+        self._places: defaultdict[tuple[str, str, str], Place] = defaultdict(Place)
         self._listing: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
 
@@ -142,22 +142,22 @@ class McpServers:
 
     async def retry(self, server: Server, workspace: str) -> McpLink:
         """The same at once, also where it would be tried again later."""
-        for (name, _), place in self._places.items():
+        for (name, *_), place in self._places.items():
             if name == server.name:
                 place.away = None
         return await self.refresh(server, workspace)
 
-    async def connected(self, server: Server, workspace: str, *, lists: bool = True) -> Connection:
+    async def connected(self, server: Server, workspace: str, session: str = "", *, lists: bool = True) -> Connection:
         """The open connection to a server; a new one asks what it offers (`lists`), in the background. Raises
         `ToolError` for one that cannot be reached now."""
-        place = self._places[self._key(server, workspace)]
+        place = self._places[self._key(server, workspace, session)]
         async with place.lock:
             if place.connection is not None and place.connection.is_open:
                 return place.connection
             if place.away is not None and self._clock.monotonic() < place.away.next_try:
                 raise ToolError(place.away.words(server.name, self._clock))
             try:
-                place.connection = await self._open(server, workspace)
+                place.connection = await self._open(server, workspace, place)
             except HermesError as error:
                 place.away = away_again(place.away, str(error), self._clock)
                 await self._note(server, str(error))
@@ -167,12 +167,12 @@ class McpServers:
             self._relist(server, place.connection)
         return place.connection
 
-    async def _open(self, server: Server, workspace: str) -> Connection:
+    async def _open(self, server: Server, workspace: str, place: Place) -> Connection:
         seconds = server.settings.connect_timeout
         connection: Connection | None = None
         try:
             async with asyncio.timeout(seconds):
-                connection = await self._connect(server, workspace, lambda: self._changed(server, workspace))
+                connection = await self._connect(server, workspace, lambda: self._changed(server, place))
                 await connection.opened()
         except BaseException as error:
             if connection is not None:
@@ -182,9 +182,9 @@ class McpServers:
             raise
         return connection
 
-    def _key(self, server: Server, workspace: str) -> tuple[str, str]:
-        is_own = bool(server.settings.command) or server.settings.roots
-        return server.name, workspace if is_own else ""
+    def _key(self, server: Server, workspace: str, session: str = "") -> tuple[str, str, str]:
+        own = server.settings
+        return server.name, workspace if own.command or own.roots else "", session if own.per_session else ""
 
     async def _note(self, server: Server, why: str) -> None:
         """Write down why a server cannot be used, for people."""
@@ -194,10 +194,9 @@ class McpServers:
             self.known[server.name] = replace(known, link=link)
             await self._catalogue().put(link)
 
-    def _changed(self, server: Server, workspace: str) -> None:
-        connection = self._places[self._key(server, workspace)].connection
-        if connection is not None and connection.is_open:
-            self._relist(server, connection)
+    def _changed(self, server: Server, place: Place) -> None:
+        if place.connection is not None and place.connection.is_open:
+            self._relist(server, place.connection)
 
     def _relist(self, server: Server, connection: Connection) -> None:
         """Ask for the tools in the background: once, and once more if they change meanwhile."""
@@ -261,7 +260,7 @@ class McpServers:
         """Call a method of the SDK's client, again where the connection was lost and nothing happened. Raises
         `ToolError`."""
         for is_last in (False, True):
-            connection = await self.connected(server, context.workspace)
+            connection = await self.connected(server, context.workspace, context.session)
             try:
                 return await self._asked(connection, what, context, named or {})
             except Lost as error:
@@ -291,7 +290,8 @@ class McpServers:
         self, connection: Connection, what: tuple[Any, ...], context: CallContext, named: Mapping[str, Any]
     ) -> Any:  # noqa: ANN401 - as above
         left, seconds = context.seconds_left(), connection.setup.server.settings.timeout
-        exchange, place = Exchange(context), self._places[self._key(connection.setup.server, context.workspace)]
+        key = self._key(connection.setup.server, context.workspace, context.session)
+        exchange, place = Exchange(context), self._places[key]
         place.calls += 1
         try:
             async with asyncio.timeout(seconds if left is None else min(left, seconds)) as timeout:
