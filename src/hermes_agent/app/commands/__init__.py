@@ -41,6 +41,7 @@ COMMANDS: dict[str, str] = {
     "kanban": "hermes_agent.app.commands.kanban:KANBAN",
     "trust": "hermes_agent.app.commands.nouns:TRUSTED",
     "mcp": "hermes_agent.app.commands.mcp:SERVERS",
+    "reload-mcp": "hermes_agent.app.commands.mcp:RELOAD",
     "goal": "hermes_agent.app.commands.goals:GOAL",
     "subgoal": "hermes_agent.app.commands.goals:SUBGOAL",
     "cron": "hermes_agent.app.commands.cron:CRON",

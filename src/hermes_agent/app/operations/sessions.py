@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from hermes_agent.app.intake import without_files
 from hermes_agent.app.settings import SERVED
@@ -13,8 +13,8 @@ from hermes_agent.core.chat import Conversation, Inbound, Principal
 from hermes_agent.core.clock import RandomIds
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, UnknownSession
-from hermes_agent.core.events import Delegated, Durable, Entry, MessageTaken, Outcome, RunEnded, Undone
-from hermes_agent.core.messages import Role, ToolSchema
+from hermes_agent.core.events import Delegated, Durable, Entry, MessageTaken, Outcome, Replied, RunEnded, Undone
+from hermes_agent.core.messages import Message, Role, ToolSchema
 from hermes_agent.core.section import Section, estimate_tokens, short_hash, tools_text
 from hermes_agent.core.shown import words_of
 from hermes_agent.core.tool import Quarantined
@@ -116,6 +116,32 @@ async def read_log(access: Access[HomeSystem], session: str, after: int = 0, lim
     """The log of a session after a number. Raises `UnknownSession`."""
     await get_session(access, session)
     return await access.system.store.history.entries(session, after, limit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaidMessage:
+    """A message of a session, by its number in the log."""
+
+    number: int
+    at: float
+    run: str
+    role: Literal["user", "assistant"]
+    message: Message
+
+
+def messages_in(entries: Sequence[Entry]) -> list[SaidMessage]:
+    """What people and the agent said in these entries."""
+    found: list[SaidMessage] = []
+    for each in entries:
+        match each.event:
+            case MessageTaken(message=message, principal=principal) if principal:
+                found.append(SaidMessage(number=each.number, at=each.at, run=each.run, role="user", message=message))
+            case Replied(message=message) if message.text:
+                said = SaidMessage(number=each.number, at=each.at, run=each.run, role="assistant", message=message)
+                found.append(said)
+            case _:
+                pass
+    return found
 
 
 async def read_session(access: Access[HomeSystem], name: str) -> tuple[SessionRecord, list[Entry]]:
