@@ -1,4 +1,4 @@
-"""SQLite engine: one writer thread that commits changes in groups, and concurrent reader threads."""
+"""SQLite engine: one writer thread that commits changes in groups, concurrent reader threads; shared SQL for SQLite."""
 
 from __future__ import annotations
 
