@@ -7,8 +7,8 @@ import apsw
 from hermes_agent.store.database import open_store
 from hermes_agent.store.migrations import newest
 from hermes_agent.store.postgres.driver import link, sqlstate
+from hermes_agent.store.sqlite.engine import sqlite_text
 from hermes_agent.store.sqlite.opening import STEPS
-from hermes_agent.store.sqlite.statements import sqlite_text
 from hermes_agent.store.transaction import Value
 from tests.store.schema.recorder import STATEMENTS
 

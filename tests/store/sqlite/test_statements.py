@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes_agent.store.sqlite.statements import drive, sqlite_text
+from hermes_agent.store.sqlite.engine import drive, sqlite_text
 
 
 def test_parameters_are_numbered_and_row_locks_are_dropped():

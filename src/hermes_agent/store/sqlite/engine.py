@@ -1,11 +1,12 @@
-"""SQLite engine: one writer thread that commits changes in groups, and concurrent reader threads."""
+"""SQLite engine: one writer thread that commits changes in groups, concurrent reader threads; shared SQL for SQLite."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -22,8 +23,34 @@ from hermes_agent.host.paths import sentence
 from hermes_agent.store.sqlite.errors import BusyWait, explain
 from hermes_agent.store.sqlite.opening import OpenFile, connect, open_writer
 from hermes_agent.store.sqlite.presence import Bell, bell_folder
-from hermes_agent.store.sqlite.statements import drive, sqlite_text
 from hermes_agent.store.transaction import Change, Dialect, Row, Transaction, Value
+
+_PARAMETER = re.compile(r"\$(\d+)")
+_ROW_LOCK = re.compile(r"\s+FOR NO KEY UPDATE( SKIP LOCKED)?")
+_texts: dict[tuple[str, int], str] = {}
+
+
+def sqlite_text(sql: str, home: int = 1) -> str:
+    """The shared SQL for SQLite: `?1` for `$1`, the number for `$home`, and no row locks, since there is one writer."""
+    text = _texts.get((sql, home))
+    if text is None:
+        text = _PARAMETER.sub(r"?\1", sql.replace("$home", str(home)))
+        text = _texts[sql, home] = _ROW_LOCK.sub("", text)
+    return text
+
+
+def drive(change: Awaitable[T]) -> T:
+    """Run a coroutine that never suspends to its end; its result."""
+    steps = change.__await__()
+    try:
+        next(steps)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    finally:
+        steps.close()
+    raise RuntimeError("A change may await only its transaction.")
+
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
