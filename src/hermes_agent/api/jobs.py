@@ -29,6 +29,7 @@ class JobChange(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown
     script: Short = ""
     gate: Short = ""
     no_agent: bool = False
+    agent: bool = False
     model: Short = ""
     effort: Short = ""
     toolsets: Short = ""
@@ -36,15 +37,17 @@ class JobChange(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown
     context_from: Short = ""
     catch_up: Literal["", "skip", "last", "all"] = ""
     overlap: Literal["", "skip", "queue", "stop"] = ""
-    window: Count = 0
-    jitter: Count = 0
-    seconds: Count = 0
-    repeat: Count = 0
+    window: Count = -1
+    jitter: Count = -1
+    seconds: Count = -1
+    repeat: Count = -1
     ends: Short = ""
     money: Short = ""
-    tokens: Count = 0
-    retries: Count = 0
+    tokens: Count = -1
+    retries: Count = -1
     quiet: bool = False
+    loud: bool = False
+    session: Literal["", "fresh", "same"] = ""
 
 
 class JobRequest(JobChange, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

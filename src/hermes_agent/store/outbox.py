@@ -118,6 +118,10 @@ class Outbox(TimedTables):
             tx.rings.add("")
         return int(row[0])
 
+    async def refuse(self, tx: Transaction, letter: Letter, error: str) -> None:
+        """Record a message that can never be sent, as part of a change."""
+        await tx.run(FAIL, await self.put(tx, letter, wake=False), error, self._clock.now())
+
     async def answered(self, tx: Transaction, key: str, answer: str, *, wake: bool = True) -> bool:
         """Replace a question by its answer and remove its buttons; False where no question is open there."""
         row = await tx.row(BODY, key)

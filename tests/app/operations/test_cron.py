@@ -68,7 +68,16 @@ async def test_a_name_that_is_taken_is_refused_with_what_differs_and_the_same_jo
     [
         ({"prompt": ""}, "no prompt"),
         ({"no_agent": True}, "needs a script"),
-        ({"prompt": "x" * 20_001}, "longer than 20,000 characters"),
+        ({"prompt": "x" * 1_000_001}, "longer than 1,000,000 characters"),
+        ({"money": "-5"}, "no amount"),
+        ({"money": "nan"}, "no amount"),
+        ({"jitter": -5}, "`jitter` is a number up to 86,400"),
+        ({"repeat": 10**20}, "`repeat` is a number up to"),
+        ({"seconds": 0}, "`seconds` is a number up to"),
+        ({"effort": "turbo"}, "say none, minimal, low"),
+        ({"session": "old"}, "say fresh, same"),
+        ({"session": "same", "overlap": "stop"}, "cannot stop its own run"),
+        ({"ends": "2020-01-01T00:00"}, "in the past by"),
         ({"script": "../config.yaml"}, "is not in .*scripts"),
         ({"script": "link.sh"}, "is not in .*scripts"),
         ({"script": "none.sh"}, "There is no script"),
@@ -162,3 +171,35 @@ async def test_what_a_job_has_is_taken_away_by_the_word_none(tmp_path: Path):
         await edit_job(access(here), "a", money="none", ends="none", toolsets="none")
         plan = (await here.runtime.store.cron_jobs.get(made.id)).plan  # type: ignore[union-attr]  # it is there
         assert (plan.money, plan.ends, plan.toolsets) == (None, None, None)
+
+
+async def test_a_number_may_be_nothing_and_a_switch_is_turned_back(tmp_path: Path):
+    async with place(tmp_path, [], more=CHANNEL) as here:
+        scripts = here.runtime.home.root / "scripts"
+        scripts.mkdir()
+        (scripts / "say.sh").write_text("echo hi")
+        made = await create_job(
+            access(here), "@daily", "Hi", name="a", retries=0, script="say.sh", no_agent=True, quiet=True
+        )
+        await edit_job(access(here), made.id, agent=True, loud=True, jitter=0)
+        (job,) = await here.runtime.store.cron_jobs.all()
+        assert (job.plan.retries, job.plan.agent, job.plan.quiet, job.plan.jitter) == (0, True, False, 0)
+
+
+async def test_a_name_that_another_job_has_is_no_new_name_and_a_paused_job_has_no_next_time(tmp_path: Path):
+    async with place(tmp_path, []) as here:
+        await create_job(access(here), "@daily", "Hi", name="a")
+        await create_job(access(here), "@daily", "Hi", name="b")
+        with pytest.raises(HermesError, match="There is a job a already"):
+            await edit_job(access(here), "b", name="a")
+        await here.text("/cron pause b")
+        assert await here.text("/cron next b") == "b is paused: it has no next time."
+        found = await status(access(here))
+        assert found.next is not None  # Also while nobody runs it.
+
+
+async def test_a_name_that_is_taken_is_told_in_words(tmp_path: Path):
+    async with place(tmp_path, []) as here:
+        await create_job(access(here), "@daily", "Hi", name="a")
+        with pytest.raises(HermesError, match=r"schedule: At 00:00 every day .* -> At the start of every hour"):
+            await create_job(access(here), "@hourly", "Hi", name="a")

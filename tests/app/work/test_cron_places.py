@@ -38,10 +38,25 @@ def destinations() -> Destinations:
         (("all",), "", ["ntfy:dm:news", "telegram:group:-55:7"]),
         (("all", "ntfy"), "", ["ntfy:dm:news", "telegram:group:-55:7"]),
         (("email",), "", []),
+        (("slack:5", "ntfy"), "", ["ntfy:dm:news"]),
     ],
 )
 def test_a_target_is_a_chat_or_none(deliver: tuple[str, ...], origin: str, targets: list[str]):
     assert [each.key for each in destinations().targets(job(deliver, origin))] == targets
+
+
+@pytest.mark.parametrize(
+    ("deliver", "origin", "gone"),
+    [
+        (("local", "ntfy", "all", "telegram:12"), "", []),
+        (("email",), "", ["email"]),
+        (("slack:5", "ntfy"), "", ["slack:dm:5"]),
+        (("origin",), "slack:group:-9:3:ann", ["slack:group:-9:3"]),
+    ],
+)
+def test_a_target_that_the_settings_have_no_more_is_gone(deliver: tuple[str, ...], origin: str, gone: list[str]):
+    found = [each.key.removesuffix(":dm:") for each in destinations().gone(job(deliver, origin))]
+    assert [each.removesuffix(":dm") for each in found] == gone
 
 
 def test_failures_go_home_or_to_the_chat_of_a_member():

@@ -13,12 +13,13 @@ from hermes_agent.app.work.cron_imports import Imported, import_jobs, imported_t
 from hermes_agent.app.work.cron_jobs import CronService, UnknownJob
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.work.cron.records import InstantState, JobState
-from hermes_agent.work.cron.schedule import local
+from hermes_agent.work.cron.schedule import instants, local
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
 
 NONE = "none"
+NOT_SAID = -1
 __all__ = ["InstantFacts", "JobFacts", "UnknownJob"]
 
 
@@ -108,15 +109,16 @@ async def list_runs(access: Access[HomeSystem], job: str, limit: int = 20) -> li
 
 async def status(access: Access[HomeSystem]) -> Status:
     """Whether somebody runs the jobs, and which went wrong."""
-    service, store = jobs_of(access), access.system.store
-    found = [await service.facts(job) for job in await service.all(access.who)]
-    dues = [await store.cron_jobs.next_of(each.id) for each in found if each.state == JobState.ON.value]
-    ahead = await store.cron_instants.ahead(1)
+    service, now = jobs_of(access), access.system.clock.now()
+    jobs = await service.all(access.who)
+    found = [await service.facts(job) for job in jobs]
+    dues = [next(instants(job.plan.schedule, int(now)), None) for job in jobs if job.state is JobState.ON]
+    ahead = await access.system.store.cron_instants.ahead(1)
     notice = await service.served()
     return Status(
         served=not notice,
         jobs=len(found),
-        on=sum(each.state == JobState.ON.value for each in found),
+        on=len(dues),
         next=min((due for due in dues if due is not None), default=None),
         running=ahead.running,
         wrong=tuple(each.name for each in found if went_wrong(each)),
@@ -157,11 +159,13 @@ def status_text(found: Status) -> str:
 
 
 def _draft(**given: Any) -> Draft:  # noqa: ANN401  what options gave
-    """The draft of what was given: an empty text, False and 0 say nothing, and the word `none` takes a thing away."""
-    said = {key: value for key, value in given.items() if value not in ("", False, None)}
+    """The draft of what was given: an empty text, False and -1 say nothing, and the word `none` takes a thing away."""
+    said = {key: value for key, value in given.items() if value not in ("", None, NOT_SAID) and value is not False}
     said |= {key: "" for key, value in said.items() if value == NONE and key != "prompt"}
     if said.pop("no_agent", False):
         said["agent"] = False
+    if said.pop("loud", False):
+        said["quiet"] = False
     return Draft(**said)
 
 
@@ -170,7 +174,7 @@ def _text(name: str, about: str) -> Argument:
 
 
 def _number(name: str, about: str) -> Argument:
-    return option(name, f"--{name.replace('_', '-')}", about, Kind.NUMBER, 0)
+    return option(name, f"--{name.replace('_', '-')}", about, Kind.NUMBER, NOT_SAID)
 
 
 OPTIONS = (
@@ -196,6 +200,7 @@ OPTIONS = (
     _text("money", "Most US dollars of one run."),
     _number("tokens", "Most tokens of one run."),
     _number("retries", "Tries after a failure of the provider."),
+    _text("session", "fresh: each run has a session of its own (the default); same: they continue one."),
     option("quiet", "--quiet", "Show failures in lists alone."),
 )
 CRON = Noun(
@@ -225,7 +230,13 @@ CRON = Noun(
         ),
         verb("add", "As create.", create_job, place("schedule"), place("prompt", default=""), *OPTIONS, text=job_text),
         verb("show", "Show a job.", show_job, place("job"), text=job_text),
-        verb("next", "Show the next times of a job.", show_job, place("job"), text=lambda job: "\n".join(job.next)),
+        verb(
+            "next",
+            "Show the next times of a job.",
+            show_job,
+            place("job"),
+            text=lambda job: "\n".join(job.next) or f"{job.name} is {job.state}: it has no next time.",
+        ),
         verb(
             "edit",
             "Change a job.",
@@ -234,6 +245,8 @@ CRON = Noun(
             _text("schedule", "Another schedule."),
             _text("prompt", "Another prompt."),
             *OPTIONS,
+            option("agent", "--agent", "Ask a model again."),
+            option("loud", "--loud", "Report failures again."),
             text=job_text,
         ),
         verb("pause", "Pause a job.", pause_job, place("job"), text=job_text),

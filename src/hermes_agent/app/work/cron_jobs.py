@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -26,9 +27,10 @@ from hermes_agent.store.work.cron.records import (
     JobState,
     Kind,
     Plan,
+    Schedule,
 )
 from hermes_agent.work.cron.planning import over, passed
-from hermes_agent.work.cron.schedule import instants, parse
+from hermes_agent.work.cron.schedule import instants, parse, words
 
 if TYPE_CHECKING:
     from hermes_agent.app.settings import Settings
@@ -75,9 +77,15 @@ class CronService:
             return await self.create(who, draft, origin, author)
         return job
 
-    async def drafted(self, who: Principal, draft: Draft, origin: str = "", author: str = "") -> Job:
-        """The job that a draft means, checked and not made."""
-        now, own = self.clock.now(), [each for each in await self.all(who) if each.principal == who.key]
+    async def own(self, who: Principal) -> list[Job]:
+        """The jobs of a person themselves."""
+        return [each for each in await self.all(who) if each.principal == who.key]
+
+    async def drafted(
+        self, who: Principal, draft: Draft, origin: str = "", author: str = "", own: Sequence[Job] | None = None
+    ) -> Job:
+        """The job that a draft means, checked and not made; `own` are this person's jobs, where they are known."""
+        now, own = self.clock.now(), await self.own(who) if own is None else own
         if len(own) >= self.settings.cron.max_jobs and draft.name not in [each.name for each in own]:
             raise HermesError(f"There are {self.settings.cron.max_jobs} jobs already (`cron.max_jobs`): remove some.")
         base = Plan(
@@ -87,7 +95,7 @@ class CronService:
             deliver=(ORIGIN if self.drafts.is_chat(origin) else LOCAL,),
             seconds=self.settings.cron.run_seconds,
         )
-        made = await self.drafts.plan(who, draft, base, own)
+        made = await self.drafts.plan(who, draft, base, own, now)
         return Job(
             id=RandomIds().short(),
             principal=who.key,
@@ -100,7 +108,12 @@ class CronService:
 
     async def edit(self, who: Principal, name: str, draft: Draft, author: str = "") -> Job:
         """Change a job; its instants are planned anew. An `author` is who wrote its new prompt."""
-        return await self._write(await self.changed(who, await self.find(who, name), draft, author))
+        job = await self.find(who, name)
+        changed = await self.changed(who, job, draft, author)
+        taken = await self.store.cron_jobs.find(changed.name, job.principal) if changed.name != job.name else []
+        if any(each.name == changed.name for each in taken):
+            raise HermesError(f"There is a job {changed.name} already.")
+        return await self._write(changed)
 
     async def changed(self, who: Principal, job: Job, draft: Draft, author: str = "") -> Job:
         """The job that a draft makes of one, checked and not written."""
@@ -110,7 +123,7 @@ class CronService:
             base = replace(base, schedule=parse(said, draft.zone or base.schedule.zone, now))
         if draft.prompt is not None:
             base = replace(base, author=author or who.standing.value)
-        made = await self.drafts.plan(who, draft, base, await self.all(who))
+        made = await self.drafts.plan(who, draft, base, await self.all(who), now)
         remaining = job.remaining if draft.repeat is None else draft.repeat or None
         if draft.schedule is not None and draft.repeat is None:
             remaining = 1 if made.schedule.kind is Kind.AT else None if job.remaining == 0 else remaining
@@ -206,16 +219,26 @@ def _said(made: Plan) -> str:
 
 def _same(job: Job, made: Plan) -> Job:
     """The job that is there already, where it is the one that is wanted. Raises `HermesError` with what differs."""
-    old, new = asdict(job.plan), asdict(made)
-    differs = [key for key in old if key != "origin" and old[key] != new[key] and not _moved(job.plan, made, key)]
-    if differs:
-        lines = [f"{key}: {str(old[key])[:80]} -> {str(new[key])[:80]}" for key in differs]
+    lines = [
+        f"{each.name}: {_shown(old)} -> {_shown(new)}"
+        for each in fields(Plan)
+        if (old := getattr(job.plan, each.name)) != (new := getattr(made, each.name))
+        and each.name != "origin"
+        and not _moved(job.plan, made, each.name)
+    ]
+    if lines:
         raise HermesError(
             f"There is a job {job.name} already. It differs in:\n"
             + "\n".join(lines)
             + f"\nChange it: `cron edit {job.id}`."
         )
     return job
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Schedule):
+        return words(value)
+    return (", ".join(map(str, value)) if isinstance(value, tuple) else str(value))[:80] or "nothing"
 
 
 def _moved(old: Plan, new: Plan, key: str) -> bool:

@@ -26,6 +26,15 @@ class Destinations:
         found = [each for target in job.plan.deliver for each in self._named(target, job)]
         return list({each.key: each for each in found}.values())
 
+    def gone(self, job: Job) -> Sequence[Conversation]:
+        """The chats of its results that the settings have no more."""
+        lost = [target for target in job.plan.deliver if target != LOCAL and not self._named(target, job)]
+        origin = Conversation.parse(job.plan.origin).place if job.plan.origin else None
+        return [
+            (origin if target == ORIGIN else place_named(target, {})) or Conversation(platform=target)
+            for target in lost
+        ]
+
     def homes(self, job: Job) -> Sequence[Conversation]:
         """The chats that are told of failures: the home of the owner, or where a member made the job."""
         origin = self._named(ORIGIN, job)
@@ -46,7 +55,7 @@ class Destinations:
             made_in = Conversation.parse(job.plan.origin) if job.plan.origin else None
             return [made_in.place] if made_in is not None and made_in.platform in channels else []
         found = place_named(target, channels)
-        return [found] if found is not None else []
+        return [found] if found is not None and found.platform in channels else []
 
 
 def scripts_in(home: Home) -> Path:
