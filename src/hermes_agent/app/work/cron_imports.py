@@ -94,7 +94,7 @@ def imported_text(found: Imported) -> str:
 
 async def import_jobs(service: CronService, who: Principal, file: str, *, make: bool) -> list[Imported]:
     """The jobs of a file; with `make` they are there afterwards. Raises `HermesError` for a file that is none."""
-    own, found, ids = await service.own(who), list[Imported](), dict[str, str]()
+    own, found, ids = await service.all(who, own=True), list[Imported](), dict[str, str]()
     jobs: list[tuple[Row, Job, list[str]]] = []
     for number, each in enumerate(await asyncio.to_thread(_rows, file), 1):
         name = (str(each.get("name") or "") if isinstance(each, dict) else "") or f"number {number}"

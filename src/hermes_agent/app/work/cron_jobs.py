@@ -77,15 +77,11 @@ class CronService:
             return await self.create(who, draft, origin, author)
         return job
 
-    async def own(self, who: Principal) -> list[Job]:
-        """The jobs of a person themselves."""
-        return [each for each in await self.all(who) if each.principal == who.key]
-
     async def drafted(
         self, who: Principal, draft: Draft, origin: str = "", author: str = "", own: Sequence[Job] | None = None
     ) -> Job:
         """The job that a draft means, checked and not made; `own` are this person's jobs, where they are known."""
-        now, own = self.clock.now(), await self.own(who) if own is None else own
+        now, own = self.clock.now(), await self.all(who, own=True) if own is None else own
         if len(own) >= self.settings.cron.max_jobs and draft.name not in [each.name for each in own]:
             raise HermesError(f"There are {self.settings.cron.max_jobs} jobs already (`cron.max_jobs`): remove some.")
         base = Plan(
@@ -170,10 +166,10 @@ class CronService:
             raise UnknownJob(f"There is no job `{name}`. `hermes cron list` shows them.")
         return found[0]
 
-    async def all(self, who: Principal) -> list[Job]:
-        """A person's jobs; the owner has everybody's."""
+    async def all(self, who: Principal, *, own: bool = False) -> list[Job]:
+        """A person's jobs; the owner has everybody's, and their `own`."""
         _check(who)
-        return await self.store.cron_jobs.all("" if who.standing is Standing.OWNER else who.key)
+        return await self.store.cron_jobs.all("" if who.standing is Standing.OWNER and not own else who.key)
 
     async def facts(self, job: Job, notice: str = "") -> JobFacts:
         """A job as people see it."""

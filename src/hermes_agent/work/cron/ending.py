@@ -94,7 +94,7 @@ class Endings:
         for letter in told:
             await self.store.outbox.put(tx, letter)
         for letter in dead:
-            await self.store.outbox.refuse(tx, letter, "There is no such chat here any more.")
+            await self.store.outbox.put(tx, letter, error="There is no such chat here any more.")
         if job is not None:
             await self._count(tx, job, instant, result, told=bool(told), works=not dead)
         return True

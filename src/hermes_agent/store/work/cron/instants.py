@@ -43,8 +43,8 @@ BY_SESSION = f"SELECT {FIELDS} FROM cron_instant WHERE session = $1 AND ended IS
 RUNNING = f"SELECT {FIELDS} FROM cron_instant WHERE job = $1 AND ended IS NULL AND state = 'running' AND due <> $2"
 # Whose run ended without its agent: it could not begin, was refused, or its session is gone.
 LEFT = (
-    f"SELECT {FIELDS} FROM cron_instant WHERE home = $home AND ended IS NULL AND session <> '' AND NOT EXISTS (SELECT 1 "
-    "FROM inbox WHERE inbox.lane = cron_instant.session AND inbox.ended IS NULL)"
+    f"SELECT {FIELDS} FROM cron_instant WHERE home = $home AND ended IS NULL AND session <> '' AND NOT EXISTS "
+    "(SELECT 1 FROM inbox WHERE inbox.lane = cron_instant.session AND inbox.ended IS NULL)"
 )
 OF_JOB = (
     f"SELECT {FIELDS} FROM cron_instant WHERE job = $1 AND (state <> 'queued' OR why = 'manual' OR tries > 0) "
