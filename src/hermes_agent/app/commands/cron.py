@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
-
 from hermes_agent.app.commands.command import Command, Desk, Done
-from hermes_agent.app.operations.verbs import say_verb
-from hermes_agent.core.errors import HermesError
+from hermes_agent.app.operations.verbs import say_verb, typed
 from hermes_agent.host.late import late
 
 JOBS = "hermes_agent.app.operations.cron:CRON"
@@ -14,12 +11,7 @@ JOBS = "hermes_agent.app.operations.cron:CRON"
 
 async def cron(desk: Desk, rest: str) -> Done:
     """Run a verb on scheduled jobs; a schedule or prompt of several words stands in quotes."""
-    jobs = late(JOBS)
-    try:
-        words = shlex.split(rest)
-    except ValueError as error:
-        raise HermesError(f"The quotes do not match. {jobs.usage}") from error
-    return Done(text=await say_verb(jobs, desk.access, words))
+    return Done(text=await say_verb(late(JOBS), desk.access, typed(rest)))
 
 
 CRON = Command(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes_agent.app.commands.command import Command, Desk, Done
-from hermes_agent.app.operations.verbs import say_verb
+from hermes_agent.app.operations.verbs import say_verb, typed
 from hermes_agent.host.late import late
 
 BOARD = "hermes_agent.app.operations.kanban:KANBAN"
@@ -11,7 +11,7 @@ BOARD = "hermes_agent.app.operations.kanban:KANBAN"
 
 async def kanban(desk: Desk, rest: str) -> Done:
     """Run a verb on the board."""
-    return Done(text=await say_verb(late(BOARD), desk.access, rest.split()))
+    return Done(text=await say_verb(late(BOARD), desk.access, typed(rest)))
 
 
 KANBAN = Command(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hermes_agent.app.manifest import TOOLSETS
 from hermes_agent.app.work.board import opened_board
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
@@ -15,6 +17,7 @@ from hermes_agent.core.inbound import Conversation, Standing
 from hermes_agent.host.files import read_small
 from hermes_agent.store.work.cards import Card as Card
 from hermes_agent.store.work.cards import CardEvent, CardFile, CardRow, CardRun, Reason, Status
+from hermes_agent.tools.surfaces import check_toolset
 from hermes_agent.work.board.beads import Plan, exported, import_issues, read_issues
 from hermes_agent.work.board.board import Board, CardView
 from hermes_agent.work.board.new_cards import BASE, MAIN, NewCard, meant
@@ -29,6 +32,13 @@ MOST = 10_000
 LARGEST_IMPORT = 256 << 20
 PERSONAL = frozenset({"cli", "library", "api", "agent"})
 """Where no letter is delivered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made(Card):
+    """A card that was asked for; one whose key was used before is not new."""
+
+    is_new: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +71,7 @@ def by_of(access: Access[HomeSystem]) -> By:
     """The person as an actor on the board. Where others read along, the owner too sees only what is theirs."""
     role = Role.OWNER if access.sees_all else Role.MEMBER
     is_private = access.where is None or access.where.is_private
-    return By(name=access.who.key, role=role, sees_all=access.sees_all and is_private)
+    return By(name=access.who.key, role=role, sees_all=access.sees_all and is_private, folder=access.folder)
 
 
 async def list_cards(
@@ -72,6 +82,10 @@ async def list_cards(
         raise HermesError(meant("status", status, list(Status)))
     async with board_of(access) as found:
         by = by_of(access)
+        if board:
+            await found.check_board(board)
+        if assignee:
+            await found.check_profile(assignee)
         author = "" if by.sees_all else by.name
         rows = await found.cards.list_cards(
             board,
@@ -79,9 +93,11 @@ async def list_cards(
             assignee="" if assignee == BASE else assignee,
             tenant=tenant,
             author=author,
-            limit=MOST,
+            limit=MOST + 1,
         )
-        return Listing(cards=rows, notice="" if await found.runs.is_dispatched() else NOBODY)
+        notices = [f"More than {MOST:,} cards: name a status, board or assignee."] if len(rows) > MOST else []
+        notices += [] if await found.runs.is_dispatched() else [NOBODY]
+        return Listing(cards=rows[:MOST], notice=" ".join(notices))
 
 
 async def show_card(access: Access[HomeSystem], card: str) -> CardView:
@@ -90,16 +106,18 @@ async def show_card(access: Access[HomeSystem], card: str) -> CardView:
         return await board.view(by_of(access), card)
 
 
-async def create_card(access: Access[HomeSystem], title: str, **said: str | float | bool) -> Card:
+async def create_card(access: Access[HomeSystem], title: str, **said: str | float | bool) -> Made:
     """Create a card; whoever creates it from a chat is told how it goes. `said` are fields of `NewCard`, lists with
     commas."""
     lists = {name: _words(str(said.pop(name, ""))) for name in ("parents", "skills", "toolsets")}
+    for toolset in lists["toolsets"]:
+        check_toolset(toolset, TOOLSETS)
     new = NewCard(title=title, **lists, **said)  # type: ignore[arg-type]  # the fields' own names
     async with board_of(access) as board:
         created = await board.create(by_of(access), new)
         if access.where is not None and access.where.platform not in PERSONAL:
             await board.watch(created.card.id, access.where)
-        return created.card
+        return Made(is_new=created.is_new, **{each.name: getattr(created.card, each.name) for each in fields(Card)})
 
 
 async def update_card(access: Access[HomeSystem], card: str, **said: str | float) -> Card:
@@ -242,6 +260,7 @@ async def export_cards(access: Access[HomeSystem], board: str = MAIN) -> str:
     """All cards of a board as issues, for `bd import` (JSON lines)."""
     access.check_owner("Only the owner exports cards.")
     async with board_of(access) as found:
+        await found.check_board(board)
         return await exported(found, board)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from hermes_agent.app.operations.board import (
     Counts,
     Listing,
+    Made,
     archive_card,
     assign_card,
     attach_file,
@@ -117,6 +118,10 @@ def _stands(card: Card) -> str:
     return f"{card.id} is {card.status}{waits}."
 
 
+def _made(card: Made) -> str:
+    return _stands(card) if card.is_new else f"{card.id} was there already; it is {card.status}."
+
+
 CARD = place("card", metavar="CARD")
 CREATES = (
     place("title", Kind.WORDS),
@@ -169,7 +174,7 @@ KANBAN = Noun(
     verbs=(
         verb("list", "List cards, the most urgent first.", list_cards, *FILTERS, text=listed),
         verb("show", "Show a card with everything around it.", show_card, CARD, text=shown),
-        verb("create", "Create a card.", create_card, *CREATES, text=_stands),
+        verb("create", "Create a card.", create_card, *CREATES, text=_made),
         verb("update", "Change what a card says.", update_card, *CHANGES, text=_stands),
         verb("delete", "Remove a card that never ran; any other is archived.", delete_card, CARD),
         _moves("assign", "Give a card to a profile.", assign_card, place("assignee", metavar="PROFILE")),

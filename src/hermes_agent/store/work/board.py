@@ -220,6 +220,6 @@ def _counts(parent: Card, child: Card) -> int:
 def _columns(card: Card) -> tuple[str | int | float | None, ...]:
     place = card.folder if card.workspace is Workspace.DIR else ""
     words = (card.board, card.key or None, storable(card.title), card.status.value, card.assignee)
-    counts = (card.priority, card.tenant, card.created_by, card.parents_left, int(card.is_due), card.ready_at)
+    counts = (card.priority, card.tenant, card.person, card.parents_left, int(card.is_due), card.ready_at)
     lease = (card.host, storable(place), card.owner or None, card.epoch, card.ended)
     return (*words, *counts, *lease, int(card.cleaned), card.version, written(card))

@@ -75,6 +75,7 @@ class Ending(StrEnum):
 class Card:
     """A card of a board.
 
+    - `created_by` is a person, or the card whose worker created it, `whose` the person for whom it is done;
     - `assignee` is a profile (empty: the base home); a lower `priority` is more urgent;
     - `parents_left` counts the parents that are not done; `done` stays true in the archive;
     - `folder` is the workspace's path (empty until it is made), `source` the repository of a worktree, `host` the
@@ -95,6 +96,7 @@ class Card:
     priority: int = 2
     tenant: str = ""
     created_by: str = ""
+    whose: str = ""
     origin: Origin = Origin.OWNER
     key: str = ""
     parents_left: int = 0
@@ -127,6 +129,11 @@ class Card:
     started: float | None = None
     ended: float | None = None
     version: int = 0
+
+    @property
+    def person(self) -> str:
+        """The person for whom it is done."""
+        return self.whose or self.created_by
 
     @property
     def is_open(self) -> bool:

@@ -31,7 +31,7 @@ from hermes_agent.store.work.cards import (
     Status,
 )
 from hermes_agent.work.board import files
-from hermes_agent.work.board.new_cards import LONGEST_BODY, NAME, NewCard, NewCards, check_words, origin_of
+from hermes_agent.work.board.new_cards import LONGEST_BODY, NAME, WORDS, NewCard, NewCards, check_words, origin_of
 from hermes_agent.work.board.rules import By, NotMoved, Order, Role, Verb, check_lease, check_right, may_see, moved
 from hermes_agent.work.board.settings import BoardSettings
 
@@ -78,6 +78,7 @@ class Board:
     async def create(self, by: By, new: NewCard) -> Created:
         """Create a card; a key that was used before gives the first one. Raises `HermesError`."""
         card, body = await self._new.checked(by, new)
+        await self._check_seen(by, *new.parents)
         parents = new.parents or ((by.card,) if by.role is Role.WORKER else ())
         if by.role is Role.WORKER:
             made = [each for each in await self.cards.events(by.card) if each.kind == "child"]
@@ -98,12 +99,14 @@ class Board:
         are None stay. Raises `HermesError`."""
         given = {name: value for name, value in fields.items() if value is not None}
         if "check" in given:
-            given["validator"] = self._new.validator(by, str(given.pop("check")))
+            given["validator"] = await asyncio.to_thread(self._new.validator, by, str(given.pop("check")))
         if "max_minutes" in given:
             given["max_seconds"] = 60 * float(str(given.pop("max_minutes")))
         if not given:
             raise HermesError("Say what to change: a title, body, priority, tenant, model, check or limit.")
-        check_words(str(given.get("title", "x")), int(str(given.get("priority", 0))))
+        check_words(**{name: given[name] for name in WORDS if name in given})
+        if "title" in given:
+            given["title"] = " ".join(str(given["title"]).split())
 
         def decide(found: Card) -> Change:
             check_right(found, "update", by)
@@ -164,6 +167,8 @@ class Board:
             raise HermesError(
                 "Block with needs_input, capability, transient, or dependency with the card it waits for."
             )
+        if on:
+            await self._check_seen(by, on)
         if reason is Reason.DEPENDENCY and not (await self._depend(by, card, on)).parents_left:
             raise HermesError(f"{on} is done: read it with kanban_show, and go on.")
         until = self._clock.now() + 60 * (minutes or 15)
@@ -171,6 +176,7 @@ class Board:
 
     async def link(self, by: By, parent: str, child: str, *, remove: bool = False) -> Card:
         """Make a card wait for another one, or no longer. Raises `HermesError`."""
+        await self._check_seen(by, parent)
 
         def decide(found: Card) -> Change:
             check_right(found, "link", by)
@@ -187,6 +193,7 @@ class Board:
         """Say something on a card. Raises `HermesError`."""
         if not text.strip() or len(text) > LONGEST_BODY:
             raise HermesError(f"A comment has 1 to {LONGEST_BODY:,} characters; attach what is longer.")
+        await self._check_seen(by, card)
         await self._record(card, "comment", by, text)
 
     async def attach(self, by: By, card: str, path: str, folder: str = "") -> CardFile:
@@ -211,6 +218,14 @@ class Board:
             await self.move(by, card, Order(verb=Verb.ARCHIVE), text="deleted")
         return f"{card} has a history: it was archived."
 
+    async def check_board(self, name: str) -> None:
+        """Raise `HermesError` unless there is such a board."""
+        await self._new.board(name)
+
+    async def check_profile(self, name: str) -> None:
+        """Raise `HermesError` unless there is such a profile."""
+        await self._new.profile(name)
+
     async def watch(self, card: str, to: Conversation, *, stop: bool = False) -> None:
         """Tell a conversation how a card (its id) or a whole board (`board:NAME`) goes. Raises `HermesError`."""
         if card.startswith("board:"):
@@ -227,9 +242,8 @@ class Board:
 
     async def view(self, by: By, card: str) -> CardView:
         """A card with everything around it. Raises `UnknownCard`, also for one that is not this actor's to see."""
+        await self._check_seen(by, card)
         found = await self.cards.get(card)
-        if not may_see(found, by):
-            raise unknown(card)
         return CardView(
             card=found,
             parents=[_row(await self.cards.get(each)) for each in await self.cards.parents(card)],
@@ -238,6 +252,12 @@ class Board:
             files=await self.cards.files(card),
             runs=await self.runs.of(card),
         )
+
+    async def _check_seen(self, by: By, *cards: str) -> None:
+        """Raise `UnknownCard` for a card that is not this actor's to see; its own it always is."""
+        for card in cards:
+            if card != by.card and not may_see(await self.cards.get(card), by):
+                raise unknown(card)
 
     async def _depend(self, by: By, card: str, on: str) -> Card:
         def decide(found: Card) -> Change:

@@ -81,11 +81,13 @@ class Machine:
 
 
 class Dispatcher:
-    """Keeps the cards of a home going on one machine. Any number of them may work side by side: cards are claimed, and
-    the end of a process counts once."""
+    """Keeps the cards of a home going on one machine, for people who `may` use the agent. Any number of them may work
+    side by side: cards are claimed, and the end of a process counts once."""
 
-    def __init__(self, board: Board, clock: Clock, machine: Machine) -> None:
-        self._board, self._clock, self._machine = board, clock, machine
+    def __init__(
+        self, board: Board, clock: Clock, machine: Machine, may: Callable[[str], bool] = lambda _person: True
+    ) -> None:
+        self._board, self._clock, self._machine, self._may = board, clock, machine, may
         self._by = By(name=NAME, role=Role.BOARD, owner=board.store.workers.id)
         self._watched: dict[Key, Watched] = {}
         self._missing: dict[Key, float] = {}
@@ -164,6 +166,8 @@ class Dispatcher:
         found = self._watched[key]
         if found.running is None or found.ending is not None:
             return None
+        if _holds(run, card) and not self._may(card.person):
+            return partial(self._dismiss, card)
         ending = self._useless(run, card, alive, now)
         return None if ending is None else partial(self._stop, found, ending)
 
@@ -206,6 +210,12 @@ class Dispatcher:
         else:
             self._missing[key] = self._clock.now()
 
+    async def _dismiss(self, card: Card) -> None:
+        """Block a card whose person may not use the agent any more."""
+        text = f"{card.person} may not use this agent any more."
+        with suppress(HermesError):  # Somebody moved it.
+            await self._board.move(self._by, card.id, Order(verb=Verb.BLOCK), text=text)
+
     async def _stop(self, found: Watched, ending: Ending) -> None:
         """Have a process ended with all that it started; whoever follows it records the end."""
         found.ending = ending
@@ -219,6 +229,10 @@ class Dispatcher:
 
     async def _start(self, card: Card, run: CardRun) -> None:
         """Make the workspace and start the process."""
+        if not self._may(card.person):
+            await self._dismiss(card)
+            await self._over(run, None, Ending.CANCELLED, "")
+            return
         try:
             if run.kind is not RunKind.VALIDATE:
                 folder, branch = await self._machine.workspaces.prepare(card)
