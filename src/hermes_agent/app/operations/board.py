@@ -83,9 +83,9 @@ async def list_cards(
     async with board_of(access) as found:
         by = by_of(access)
         if board:
-            await found.check_board(board)
+            await found.new.board(board)
         if assignee:
-            await found.check_profile(assignee)
+            await found.new.profile(assignee)
         author = "" if by.sees_all else by.name
         rows = await found.cards.list_cards(
             board,
@@ -260,7 +260,7 @@ async def export_cards(access: Access[HomeSystem], board: str = MAIN) -> str:
     """All cards of a board as issues, for `bd import` (JSON lines)."""
     access.check_owner("Only the owner exports cards.")
     async with board_of(access) as found:
-        await found.check_board(board)
+        await found.new.board(board)
         return await exported(found, board)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 from hermes_agent.core.clock import Clock
@@ -70,30 +70,37 @@ class Boards(CardReading):
     async def create(self, card: Card, by: str, parents: Sequence[str] = ()) -> Created:
         """Create a card under a new id, with its parents; a todo card without an open parent becomes ready. Raises
         `UnknownCard`, `HermesError`."""
-        now, key = self._clock.now(), card.key
+        return await self._engine.write(lambda tx: self._add(tx, card, by, parents))
 
-        async def change(tx: Transaction) -> Created:
-            await tx.run(NEW_BOARD, card.board, now)
+    async def create_all(self, cards: Sequence[tuple[Card, Sequence[str]]], known: Mapping[str, str], by: str) -> None:
+        """Create cards in one commit, each with the keys of its parents, which stand before it or are `known` (their
+        ids by key). Raises as `create`."""
+
+        async def change(tx: Transaction) -> None:
+            ids = dict(known)
+            for card, parents in cards:
+                ids[card.key] = (await self._add(tx, card, by, [ids[each] for each in parents])).card.id
+
+        await self._engine.write(change)
+
+    async def _add(self, tx: Transaction, card: Card, by: str, parents: Sequence[str]) -> Created:
+        now, key = self._clock.now(), card.key
+        await tx.run(NEW_BOARD, card.board, now)
+        left = 0
+        for parent in sorted(set(parents)):
+            left += _counts(await self._locked(tx, parent), card)
+        status = Status.READY if card.status is Status.TODO and not left else card.status
+        while True:
             if key and (row := await tx.row(BY_KEY, card.board, key)):
                 return Created(card=await self._locked(tx, row[0]), is_new=False)
-            left = 0
-            for parent in sorted(set(parents)):
-                left += _counts(await self._locked(tx, parent), card)
-            status = Status.READY if card.status is Status.TODO and not left else card.status
-            new = replace(
-                card, id=f"t_{self._ids.short()[:6]}", parents_left=left, status=status, created=now, version=1
-            )
-            while not await tx.run(INSERT, new.id, now, *_columns(new)):
-                if key and (row := await tx.row(BY_KEY, card.board, key)):
-                    return Created(card=await self._locked(tx, row[0]), is_new=False)
-                new = replace(new, id=f"t_{self._ids.short()[:6]}")
-            for parent in sorted(set(parents)):
-                await tx.run(LINK, parent, new.id)
-            await tx.run(EVENT, *self._event(new, "created", by, "", Origin.RUNTIME))
-            tx.rings.add("")
-            return Created(card=new, is_new=True)
-
-        return await self._engine.write(change)
+            name = f"t_{self._ids.short()[:6]}"
+            new = replace(card, id=name, parents_left=left, status=status, created=now, version=1)
+            if await tx.run(INSERT, new.id, now, *_columns(new)):
+                break
+        await tx.many(LINK, [(parent, new.id) for parent in sorted(set(parents))])
+        await tx.run(EVENT, *self._event(new, "created", by, "", Origin.RUNTIME))
+        tx.rings.add("")
+        return Created(card=new, is_new=True)
 
     async def change(self, card: str, decide: Decide, promote: Decide, beside: Beside | None = None) -> Card:
         """Change a card in one commit: `decide` says what it becomes (None: nothing), `promote` what a child becomes

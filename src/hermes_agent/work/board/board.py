@@ -73,11 +73,11 @@ class Board:
         self.store, self.home, self.settings = store, home, settings
         self._clock = clock
         self.cards, self.runs = store.boards, store.card_runs
-        self._new = NewCards(self.cards, home, settings, objection)
+        self.new = NewCards(self.cards, home, settings, objection)
 
     async def create(self, by: By, new: NewCard) -> Created:
         """Create a card; a key that was used before gives the first one. Raises `HermesError`."""
-        card, body = await self._new.checked(by, new)
+        card, body = await self.new.checked(by, new)
         await self._check_seen(by, *new.parents)
         parents = new.parents or ((by.card,) if by.role is Role.WORKER else ())
         if by.role is Role.WORKER:
@@ -99,7 +99,7 @@ class Board:
         are None stay. Raises `HermesError`."""
         given = {name: value for name, value in fields.items() if value is not None}
         if "check" in given:
-            given["validator"] = await asyncio.to_thread(self._new.validator, by, str(given.pop("check")))
+            given["validator"] = await asyncio.to_thread(self.new.validator, by, str(given.pop("check")))
         if "max_minutes" in given:
             given["max_seconds"] = 60 * float(str(given.pop("max_minutes")))
         if not given:
@@ -144,7 +144,7 @@ class Board:
     async def assign(self, by: By, card: str, assignee: str) -> Card:
         """Give a card to a profile. Raises `HermesError` for one that does not exist."""
         return await self.move(
-            by, card, Order(verb=Verb.ASSIGN, assignee=await self._new.profile(assignee)), text=assignee
+            by, card, Order(verb=Verb.ASSIGN, assignee=await self.new.profile(assignee)), text=assignee
         )
 
     async def complete(
@@ -218,18 +218,10 @@ class Board:
             await self.move(by, card, Order(verb=Verb.ARCHIVE), text="deleted")
         return f"{card} has a history: it was archived."
 
-    async def check_board(self, name: str) -> None:
-        """Raise `HermesError` unless there is such a board."""
-        await self._new.board(name)
-
-    async def check_profile(self, name: str) -> None:
-        """Raise `HermesError` unless there is such a profile."""
-        await self._new.profile(name)
-
     async def watch(self, card: str, to: Conversation, *, stop: bool = False) -> None:
         """Tell a conversation how a card (its id) or a whole board (`board:NAME`) goes. Raises `HermesError`."""
         if card.startswith("board:"):
-            await self._new.board(card.removeprefix("board:"))
+            await self.new.board(card.removeprefix("board:"))
         else:
             await self.cards.get(card)
         await self.cards.watch(card, to.key, stop=stop)
