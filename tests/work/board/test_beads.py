@@ -182,7 +182,7 @@ async def test_a_new_issue_does_not_wait_for_a_card_that_was_cancelled_here(tmp_
         await brought(board, lines(ISSUES))
         ids = {card.key.removeprefix("beads:"): card.id for card in await board.cards.whole("main")}
         await board.move(ME, ids["bd-c3"], Order(verb=Verb.CANCEL))
-        late = [{"id": f"bd-z{n}", "title": "Late", "dependencies": [{"depends_on_id": f"bd-{n}"}]} for n in ("c3", "d4")]
+        late = [{"id": f"bd-z{n}", "title": "L", "dependencies": [{"depends_on_id": f"bd-{n}"}]} for n in ("c3", "d4")]
         plan = await brought(board, lines([*ISSUES, *late]))
         assert (plan.new, plan.links) == (2, 1)
         assert plan.skipped == (f"bd-zc3 does not wait for bd-c3: {ids['bd-c3']} is cancelled.",)
