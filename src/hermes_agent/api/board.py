@@ -41,6 +41,7 @@ class CardRequest(msgspec.Struct, kw_only=True):
     model: str = ""
     max_minutes: float = 0.0
     max_attempts: int = 0
+    goal_turns: int = 0
     key: str = ""
     triage: bool = False
     hold: bool = False
@@ -57,6 +58,7 @@ class CardChange(msgspec.Struct, kw_only=True):
     check: str = ""
     max_minutes: float = -1
     max_attempts: int = -1
+    goal_turns: int = -1
 
 
 class VerbRequest(msgspec.Struct, kw_only=True):

@@ -237,9 +237,9 @@ async def test_watching_needs_something_to_watch(tmp_path: Path):
             with pytest.raises(HermesError, match="There is no"):
                 await board.watch(what, to)
         await board.watch(f"board:{MAIN}", to)
-        await board.create_board("work")
+        await board.new.create_board("work")
         with pytest.raises(HermesError, match="no name of a board"):
-            await board.create_board("../x")
+            await board.new.create_board("../x")
 
 
 @pytest.mark.parametrize("role", [Role.MEMBER, Role.AGENT])

@@ -36,7 +36,7 @@ async def test_there_is_a_tool_for_each_verb_and_none_stands_in_every_prompt(tmp
     async with opened(tmp_path) as board:
         tools = bench(board, AGENT, tmp_path).tools
         verbs = "create show list update delete assign move comment block unblock start complete cancel archive stats"
-        assert set(tools) == {f"kanban_{verb}" for verb in f"{verbs} heartbeat link attach log".split()}
+        assert set(tools) == {f"kanban_{verb}" for verb in f"{verbs} heartbeat link attach fetch log".split()}
         for name, tool in tools.items():
             some = {"card": "x", "title": "x", "text": "x", "note": "x", "summary": "x", "why": "x", "status": "todo"}
             some |= {"assignee": "x", "parent": "x", "child": "x", "path": "x"}

@@ -251,6 +251,7 @@ async def test_a_folder_of_a_person_is_used_as_it_is_and_never_removed(workspace
         await workspaces.prepare(found)
 
 
+@pytest.mark.timeout(600)
 async def test_no_removal_costs_a_byte_outside_whatever_is_in_a_workspace(tmp_path: Path, repo: Path, full: bool):
     """Random contents: links, nested repositories, renamed and replaced folders, half-finished work."""
     chance = random.Random(11)

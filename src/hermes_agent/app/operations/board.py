@@ -221,7 +221,7 @@ async def list_boards(access: Access[HomeSystem], name: str = "") -> Sequence[st
     async with board_of(access) as board:
         if name:
             access.check_owner("Only the owner creates boards.")
-            await board.create_board(name)
+            await board.new.create_board(name)
         return sorted({MAIN, *await board.cards.boards()})
 
 

@@ -139,6 +139,7 @@ CREATES = (
     option("model", "--model", "The model that works on it.", Kind.TEXT, ""),
     option("max_minutes", "--max-minutes", "Minutes that one attempt may take; 0: any.", Kind.NUMBER, 0),
     option("max_attempts", "--max-attempts", "Failed attempts before it is blocked; 0: as set.", Kind.NUMBER, 0),
+    option("goal_turns", "--goal-turns", "Runs it has by itself until it is complete; 0: one.", Kind.NUMBER, 0),
     option("key", "--key", "The same key again gives the first card.", Kind.TEXT, ""),
     option("triage", "--triage", "It has to be thought through first."),
     option("hold", "--hold", "It begins blocked, until a person unblocks it."),
@@ -153,6 +154,7 @@ CHANGES = (
     option("check", "--check", "As in create; none takes it away.", Kind.TEXT, ""),
     option("max_minutes", "--max-minutes", "Minutes that one attempt may take.", Kind.NUMBER, -1),
     option("max_attempts", "--max-attempts", "Failed attempts before it is blocked.", Kind.NUMBER, -1),
+    option("goal_turns", "--goal-turns", "Runs it has by itself until it is complete.", Kind.NUMBER, -1),
 )
 FILTERS = (
     place("status", default=""),

@@ -130,8 +130,12 @@ def standing_beside(person: Principal, key: str) -> Standing:
 def board_alarm(needs: Needs) -> Source:
     """The dispatcher of a base home; a profile has none, since the base home starts the processes of all."""
     home, settings = needs.get(Home), needs.get(Settings)
-    if home.profile or not settings.board.dispatch:
-        return NoAlarm()
+    return NoAlarm() if home.profile or not settings.board.dispatch else dispatcher_of(needs)
+
+
+def dispatcher_of(needs: Needs) -> Dispatcher:
+    """The dispatcher of a base home."""
+    home, settings = needs.get(Home), needs.get(Settings)
     store, clock = needs.get(Store), needs.get(Clock)
     machine = Machine(
         host=store.workers.machine if store.dialect is Dialect.POSTGRES else "",

@@ -67,10 +67,17 @@ class Boards(CardReading):
         self._outbox = outbox
         self._ids = RandomIds()
 
-    async def create(self, card: Card, by: str, parents: Sequence[str] = ()) -> Created:
-        """Create a card under a new id, with its parents; a todo card without an open parent becomes ready. Raises
-        `UnknownCard`, `HermesError`."""
-        return await self._engine.write(lambda tx: self._add(tx, card, by, parents))
+    async def create(self, card: Card, by: str, parents: Sequence[str] = (), file: CardFile | None = None) -> Created:
+        """Create a card under a new id, with its parents and a file; a todo card without an open parent becomes ready.
+        Raises `UnknownCard`, `HermesError`."""
+
+        async def change(tx: Transaction) -> Created:
+            created = await self._add(tx, card, by, parents)
+            if created.is_new and file is not None:
+                await self.attach(tx, replace(file, card=created.card.id))
+            return created
+
+        return await self._engine.write(change)
 
     async def create_all(self, cards: Sequence[tuple[Card, Sequence[str]]], known: Mapping[str, str], by: str) -> None:
         """Create cards in one commit, each with the keys of its parents, which stand before it or are `known` (their

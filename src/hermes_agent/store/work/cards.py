@@ -82,6 +82,7 @@ class Card:
       machine that has it (empty: none yet);
     - `owner` and `epoch` are the lease of whoever works on it: a worker of the store, and a number that only grows;
     - `attempts` are the card's failures, `crashes` the machine's; `ready_at` is when it may start next;
+    - `goal_turns`: how many runs a worker has by itself to reach what the card asks for;
     - `was_blocked` is the reason of its last block, `reblocks` how often in a row it was that one;
     - `imported` is the line of another program from which it was made;
     - `key` makes creating it idempotent; `version` counts its changes.
@@ -110,6 +111,7 @@ class Card:
     toolsets: tuple[str, ...] = ()
     max_seconds: float = 0.0
     max_attempts: int = 2
+    goal_turns: int = 0
     validator: str = ""
     blocked: Reason | None = None
     blocked_on: str = ""

@@ -11,6 +11,7 @@ from pathlib import Path
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
+from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.host.paths import Home
 from hermes_agent.store.database import Store
@@ -31,7 +32,15 @@ from hermes_agent.store.work.cards import (
     Status,
 )
 from hermes_agent.work.board import files
-from hermes_agent.work.board.new_cards import LONGEST_BODY, NAME, WORDS, NewCard, NewCards, check_words, origin_of
+from hermes_agent.work.board.new_cards import (
+    LONGEST_BODY,
+    WORDS,
+    NewCard,
+    NewCards,
+    check_words,
+    meant,
+    origin_of,
+)
 from hermes_agent.work.board.rules import By, NotMoved, Order, Role, Verb, check_lease, check_right, may_see, moved
 from hermes_agent.work.board.settings import BoardSettings
 
@@ -85,18 +94,20 @@ class Board:
             if len(made) >= MOST_CREATED:
                 raise HermesError(f"One card may create at most {MOST_CREATED} others: block it, and say what is left.")
         divides = by.role is Role.WORKER and (await self.cards.get(by.card)).status is Status.TRIAGE
-        created = await self.cards.create(card, by.name, new.parents if divides else parents)
+        file = None
+        if len(body) > LONGEST_BODY:
+            place = f"new-{RandomIds().short()}"
+            file = await asyncio.to_thread(files.keep, self.home, place, "body.md", body.encode("utf-8", "replace"), by.name)
+        created = await self.cards.create(card, by.name, new.parents if divides else parents, file)
         if created.is_new and by.role is Role.WORKER:
             await self._record(by.card, "child", by, created.card.id)
         if divides:  # The pieces come first.
             await self._depend(by, by.card, created.card.id)
-        if created.is_new and len(body) > LONGEST_BODY:
-            await self._store_file(by, created.card, "body.md", body.encode())
         return created
 
     async def update(self, by: By, card: str, **fields: object) -> Card:
-        """Change what a card says: title, body, priority, tenant, model, check, max_minutes, max_attempts. Fields that
-        are None stay. Raises `HermesError`."""
+        """Change what a card says: title, body, priority, tenant, model, check, max_minutes, max_attempts, goal_turns.
+        Fields that are None stay. Raises `HermesError`."""
         given = {name: value for name, value in fields.items() if value is not None}
         if "check" in given:
             given["validator"] = await asyncio.to_thread(self.new.validator, by, str(given.pop("check")))
@@ -205,12 +216,20 @@ class Board:
         name, content = await asyncio.to_thread(read)
         return await self._store_file(by, found, name, content)
 
+    async def fetch(self, by: By, card: str, name: str, folder: str) -> str:
+        """Copy a file of a card into a folder; its path there. Raises `HermesError`."""
+        found = {file.name: file for file in (await self.view(by, card)).files}
+        if name not in found:
+            raise HermesError(meant("file", name, list(found)) if found else f"{card} has no files.")
+        return await asyncio.to_thread(files.copy, found[name], folder)
+
     async def delete(self, by: By, card: str) -> str:
         """Remove a card that never ran; any other is cancelled and archived, and says so. Raises `HermesError`."""
         found = await self.cards.get(card)
         check_right(found, "delete", by)
+        kept = await self.cards.files(card)
         if not found.owner and await self.cards.remove(card):
-            await asyncio.to_thread(files.drop, self.home, card)
+            await asyncio.to_thread(files.drop, kept)
             return f"{card} is gone."
         if found.is_open:
             await self.move(by, card, Order(verb=Verb.CANCEL), text="deleted")
@@ -225,12 +244,6 @@ class Board:
         else:
             await self.cards.get(card)
         await self.cards.watch(card, to.key, stop=stop)
-
-    async def create_board(self, name: str) -> None:
-        """Create a board. Raises `HermesError` for a bad name."""
-        if not NAME.fullmatch(name):
-            raise HermesError(f"`{name}` is no name of a board: at most 64 of a-z, 0-9, `-` and `_`.")
-        await self.cards.create_board(name)
 
     async def view(self, by: By, card: str) -> CardView:
         """A card with everything around it. Raises `UnknownCard`, also for one that is not this actor's to see."""

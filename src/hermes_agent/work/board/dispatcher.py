@@ -24,6 +24,7 @@ from hermes_agent.work.board.rules import By, Order, Role, Verb, moved
 from hermes_agent.work.board.workspaces import Kept, Workspaces
 
 NAME = "dispatcher"
+LOOK = 0.05
 SECOND_LOOK = 5.0
 """What is missing is gone when it still is missing after so many seconds."""
 LINGER = 30.0
@@ -125,6 +126,15 @@ class Dispatcher:
         await self._notice(now)
         await self._clean(now)
         self._stuck, self._again = await self._waiting(), now + AGAIN
+
+    async def once(self) -> int:
+        """Do what is due until nothing is, and all processes that began are there; how many cards are at work."""
+        while (due := await self.next_due()) is not None and due <= self._clock.now() + SECOND_LOOK:
+            await self.fire()
+            await self._clock.sleep(LOOK)
+            while any(each.running is None and not each.task.done() for each in self._watched.values()):
+                await self._clock.sleep(LOOK)
+        return len(await self._board.runs.open())
 
     async def close(self) -> None:
         """Watch no process any more; they go on."""

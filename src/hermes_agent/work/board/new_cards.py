@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
@@ -24,8 +24,14 @@ BASE = "default"
 LONGEST_TITLE = 200
 SHOWN_BODY = 4_000
 PRIORITIES = 4
-MOST_MINUTES, MOST_ATTEMPTS = 7 * 24 * 60, 20
-WORDS = ("title", "priority", "branch", "max_minutes", "max_attempts")
+NUMBERS: Mapping[str, tuple[str, int]] = {
+    "priority": ("A priority is 0 (most urgent)", PRIORITIES),
+    "max_minutes": ("Minutes are 0 (any)", 7 * 24 * 60),
+    "max_attempts": ("Attempts are 0 (as set)", 20),
+    "goal_turns": ("The turns of a goal are 0", 100),
+}
+"""What a number of a card may be, in words, and the most."""
+WORDS = ("title", "branch", *NUMBERS)
 """What `check_words` checks."""
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 BRANCH = re.compile(r"\w[\w./-]{0,200}")
@@ -51,6 +57,7 @@ class NewCard:
     key: str = ""
     max_minutes: float = 0.0
     max_attempts: int = 0
+    goal_turns: int = 0
     skills: tuple[str, ...] = ()
     model: str = ""
     toolsets: tuple[str, ...] = ()
@@ -102,6 +109,7 @@ class NewCards:
             toolsets=new.toolsets,
             max_seconds=60 * new.max_minutes,
             max_attempts=new.max_attempts or self._settings.max_attempts,
+            goal_turns=new.goal_turns,
             validator=await asyncio.to_thread(self.validator, by, new.check),
         )
         return card, new.body
@@ -138,6 +146,12 @@ class NewCards:
             raise HermesError(meant("profile", name, known))
         return "" if name == BASE else name
 
+    async def create_board(self, name: str) -> None:
+        """Create a board. Raises `HermesError` for a bad name."""
+        if not NAME.fullmatch(name):
+            raise HermesError(f"`{name}` is no name of a board: at most 64 of a-z, 0-9, `-` and `_`.")
+        await self._cards.create_board(name)
+
     async def board(self, name: str) -> str:
         """The name of a board that exists. Raises `HermesError`."""
         known = {MAIN, *await self._cards.boards()}
@@ -146,21 +160,16 @@ class NewCards:
         return name
 
 
-def check_words(
-    *, title: object = "x", priority: object = 0, branch: object = "", max_minutes: object = 0, max_attempts: object = 0
-) -> None:
-    """Raise `HermesError` for a title, priority, branch or limit that does not do."""
-    if not str(title).strip() or len(str(title)) > LONGEST_TITLE:
+def check_words(**said: object) -> None:
+    """Raise `HermesError` for one of `WORDS` that does not do."""
+    title, branch = str(said.get("title", "x")), str(said.get("branch", ""))
+    if not title.strip() or len(title) > LONGEST_TITLE:
         raise HermesError(f"A title has 1 to {LONGEST_TITLE} characters; the rest belongs into the body.")
-    if branch and not BRANCH.fullmatch(str(branch)):
+    if branch and not BRANCH.fullmatch(branch):
         raise HermesError(f"`{branch}` is no name of a branch.")
-    for name, said, most in (
-        ("A priority is 0 (most urgent)", priority, PRIORITIES),
-        ("Minutes are 0 (any)", max_minutes, MOST_MINUTES),
-        ("Attempts are 0 (as set)", max_attempts, MOST_ATTEMPTS),
-    ):
-        if not 0 <= float(str(said)) <= most:
-            raise HermesError(f"{name} to {most:,}.")
+    for name, (words, most) in NUMBERS.items():
+        if not 0 <= float(str(said.get(name, 0))) <= most:
+            raise HermesError(f"{words} to {most:,}.")
 
 
 def meant(what: str, name: str, known: Collection[str]) -> str:

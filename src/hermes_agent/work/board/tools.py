@@ -236,7 +236,15 @@ class BoardTools(MovingTools):
         by = self._by(context)
         async with self._opened() as board:
             file = await board.attach(by, _id(card, by), path, context.workspace)
-        return f"{file.name} ({file.bytes:,} bytes) is kept with the card: {file.path}"
+        return f"{file.name} ({file.bytes:,} bytes) is kept with the card."
+
+    @tool(effect=Effect.WRITES, needs=(*NEEDS, Capability.FS_WRITE), core=False, origin=Origin.RUNTIME)
+    async def kanban_fetch(self, context: CallContext, name: str, card: str = "") -> str:
+        """Copy a file of a card (yours, or one that yours waited for) into your folder."""
+        by = self._by(context)
+        async with self._opened() as board:
+            path = await board.fetch(by, _id(card, by), name, context.workspace)
+        return f"It is here now: {path}"
 
 
 def shown(view: CardView) -> list[Text]:
@@ -255,7 +263,7 @@ def shown(view: CardView) -> list[Text]:
         parts += [_runtime("\n\nSummary:\n"), Text(text=card.summary, origin=Origin.TOOL)]
     parts += [_runtime("\n\nParents:\n"), *_rows(view.parents)] if view.parents else []
     parts += [_runtime("\n\nWaiting for it:\n"), *_rows(view.children)] if view.children else []
-    parts += [_runtime(f"\nFile {each.name}, {each.bytes:,} bytes: {each.path}") for each in view.files]
+    parts += [_runtime(f"\nFile {each.name}, {each.bytes:,} bytes: kanban_fetch copies it") for each in view.files]
     parts += [_runtime(f"\nRun {each.epoch}: {each.kind} {each.outcome or 'running'}") for each in view.runs]
     return [*parts, _runtime("\n\nLog:\n"), *_events(view.events[-SHOWN_EVENTS:])]
 

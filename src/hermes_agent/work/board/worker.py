@@ -115,9 +115,12 @@ class CardWorker:
         """Work until the card has moved, was given up, or is another's."""
         beats = spawn(self._beat(), name=f"hold {self._card.id}")
         try:
-            ended = await self._run()
-            if await self._is_held() and self._over is None and ended.outcome is Outcome.ANSWERED:
-                ended = await self._say((_runtime(NUDGE),), "nudge")
+            ended, turns = await self._run(), self._card.goal_turns
+            for turn in range(1, max(2, turns)):
+                if not await self._is_held() or self._over is not None or ended.outcome is not Outcome.ANSWERED:
+                    break
+                left = f" You have {turns - turn} turns left." if turns else ""
+                ended = await self._say((_runtime(f"{NUDGE}{left}"),), f"nudge{turn}")
             if await self._is_held():
                 await self._give_up(ended)
         except LostLease as error:

@@ -30,6 +30,7 @@ FIND = (
 LIST = (
     f"SELECT {JOB} FROM cron_job WHERE home = $home AND (CAST($1 AS TEXT) = '' OR principal = $1) ORDER BY created, id"
 )
+ON = "SELECT 1 FROM cron_job WHERE home = $home AND state = 'on' LIMIT 1"
 DUE = (
     f"SELECT {JOB} FROM cron_job WHERE home = $home AND state = 'on' AND id > $3 AND (look_at <= $1 OR id IN "
     "(SELECT job FROM cron_instant WHERE home = $home AND ended IS NULL AND state = 'queued' AND why <> 'manual' "
@@ -110,6 +111,10 @@ class CronJobs(TimedTables):
     async def all(self, principal: str = "") -> list[Job]:
         """Jobs of one person (empty: of all), the oldest first."""
         return [_job(row) for row in await self._engine.read(lambda tx: tx.rows(LIST, principal))]
+
+    async def are_on(self) -> bool:
+        """Whether a job of this home is on."""
+        return await self._one(bool, ON, brief=True) or False
 
     async def due(self, after: str = "", most: int = 200) -> list[Job]:
         """Jobs whose instants are to be planned now, or decided about, by id."""
