@@ -96,8 +96,8 @@ class Board:
         divides = by.role is Role.WORKER and (await self.cards.get(by.card)).status is Status.TRIAGE
         file = None
         if len(body) > LONGEST_BODY:
-            place = f"new-{RandomIds().short()}"
-            file = await asyncio.to_thread(files.keep, self.home, place, "body.md", body.encode("utf-8", "replace"), by.name)
+            place, content = f"new-{RandomIds().short()}", body.encode("utf-8", "replace")
+            file = await asyncio.to_thread(files.keep, self.home, place, "body.md", content, by.name)
         created = await self.cards.create(card, by.name, new.parents if divides else parents, file)
         if created.is_new and by.role is Role.WORKER:
             await self._record(by.card, "child", by, created.card.id)
