@@ -282,6 +282,10 @@ class OutcomeUnknown(ToolError):
     kind = "interrupted"
 
 
+class UnknownJob(HermesError):
+    """No scheduled job of this person has this id or name."""
+
+
 class UnknownCard(HermesError):
     """No card of the board has this id."""
 

@@ -114,18 +114,12 @@ async def there(path: Path) -> None:
 
 
 def script(here: Cron, name: str, text: str) -> None:
-    folder = here.place.runtime.home.root / "scripts"
-    folder.mkdir(exist_ok=True)
+    (folder := here.place.runtime.home.root / "scripts").mkdir(exist_ok=True)
     (folder / name).write_text(text)
 
 
 async def test_a_scripts_output_stands_before_the_prompt_as_material(tmp_path: Path):
-    heard: list[Heard] = []
-
-    def model(said: Heard) -> Say:
-        heard.append(said)
-        return Say("Noted.")
-
+    heard, model = remembering(Say("Noted."))
     async with cron(tmp_path, model) as here:
         script(here, "price.sh", "echo 42 euros")
         job = await here.make("@daily", "Is it cheap?", script="price.sh")
@@ -401,5 +395,4 @@ async def test_a_long_prompt_is_a_file_where_the_job_works(tmp_path: Path):
         said = heard[0].messages[-1].text
         assert said.startswith("Begin. x")
         assert f"All 30,007 characters are in the file cron-{job.id}.md here" in said
-        found = list(here.place.runtime.home.root.rglob(f"cron-{job.id}.md"))
-        assert [each.read_text() for each in found] == [text]
+        assert [each.read_text() for each in here.place.runtime.home.root.rglob(f"cron-{job.id}.md")] == [text]

@@ -1,6 +1,6 @@
 """Scheduled jobs of a real process whose clock runs fast over the nights in which Berlin's clocks change.
 
-`--full`, with the library of faketime (Debian: `apt-get install faketime`): three hours in three minutes for each night.
+`--full`, with the library of faketime (Debian: `apt-get install faketime`): three hours in three minutes each.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -28,6 +30,7 @@ from tests.cli.shell import PROGRAM, ROOT
 from tests.measured import path_of
 
 LIBRARY = Path(os.environ.get("LIBFAKETIME", "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"))
+HAS_LIBRARY = LIBRARY.exists()
 BERLIN = ZoneInfo("Europe/Berlin")
 RATE = 60
 LINES = {"fixed": "30 2 * * *", "two": "0 2-3 * * *", "star": "*/30 * * * *", "every": "every 45m"}
@@ -70,27 +73,15 @@ async def dues(store: Store) -> dict[str, list[str]]:
         ("2027-03-27T23:50", ["03:00 CEST"], ["03:00 CEST"], 6),
     ],
 )
-async def test_a_real_process_runs_each_time_of_the_night_once(  # noqa: PLR0913  a row of the table
+async def test_a_real_process_runs_each_time_of_the_night_once(
     tmp_path: Path, full: bool, begin: str, fixed: list[str], two: list[str], star: int
 ):
-    if not full or not LIBRARY.exists():
+    if not full or not HAS_LIBRARY:
         pytest.skip("for minutes, and with the library of faketime: --full")
     start = datetime.fromisoformat(begin).replace(tzinfo=UTC)
     store = await schedules(tmp_path / "home", start)
-    variables = {
-        "PYTHONPATH": path_of(ROOT / "src"),
-        "HERMES_HOME": str(tmp_path / "home"),
-        "PATH": "/usr/bin:/bin",
-        "LD_PRELOAD": str(LIBRARY),
-        "FAKETIME": f"@{start:%Y-%m-%d %H:%M:%S} x{RATE}",
-        "TZ": "UTC",
-    }
-    worker = subprocess.Popen([sys.executable, "-c", PROGRAM, "worker"], env=variables, stdin=subprocess.DEVNULL)
-    try:
+    with fast_worker(tmp_path / "home", start):
         await asyncio.sleep(3 * 3600 / RATE + 5)
-    finally:
-        worker.send_signal(signal.SIGTERM)
-        worker.wait()
     found = await dues(store)
     await store.close()
     assert found["fixed"] == fixed
@@ -98,4 +89,22 @@ async def test_a_real_process_runs_each_time_of_the_night_once(  # noqa: PLR0913
     assert len(found["star"]) >= star
     assert len(set(found["star"])) == len(found["star"])
     assert found["every"]
-    print(found)
+
+
+@contextmanager
+def fast_worker(home: Path, start: datetime) -> Iterator[None]:
+    """A worker whose clock begins then, and runs fast."""
+    variables = {
+        "PYTHONPATH": path_of(ROOT / "src"),
+        "HERMES_HOME": str(home),
+        "PATH": "/usr/bin:/bin",
+        "LD_PRELOAD": str(LIBRARY),
+        "FAKETIME": f"@{start:%Y-%m-%d %H:%M:%S} x{RATE}",
+        "TZ": "UTC",
+    }
+    worker = subprocess.Popen([sys.executable, "-c", PROGRAM, "worker"], env=variables, stdin=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        worker.send_signal(signal.SIGTERM)
+        worker.wait()

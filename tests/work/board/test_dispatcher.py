@@ -206,7 +206,7 @@ async def test_the_command_names_the_card_its_claim_and_the_base_home(tmp_path: 
         await made(here.board)
         card, run = await claimed(here.board)
         own = Machine(host="", programs=here.place, checks=lambda: here.place, workspaces=Workspaces(tmp_path, ENV))
-        command = own.worker(here.board.home, replace(card, folder="/a b"), replace(run, profile="ann"))
+        command = own.command(here.board, replace(card, folder="/a b"), replace(run, profile="ann"))
         assert command.text == (
             f"HERMES_HOME={here.board.home.base} HERMES_KANBAN_TASK={card.id} HERMES_KANBAN_WORKSPACE='/a b' "
             f"{sys.executable} -m hermes_agent -p ann worker --card {card.id} --epoch {run.epoch}"

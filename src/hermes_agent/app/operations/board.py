@@ -16,10 +16,12 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Conversation, Standing
 from hermes_agent.host.files import read_small
 from hermes_agent.store.work.cards import Card as Card
-from hermes_agent.store.work.cards import CardEvent, CardFile, CardRow, CardRun, Reason, Status
+from hermes_agent.store.work.cards import CardEvent, CardFile, CardRun, Reason, Status
+from hermes_agent.store.work.cards import CardRow as CardRow
 from hermes_agent.tools.surfaces import check_toolset
 from hermes_agent.work.board.beads import Plan, exported, import_issues, read_issues
-from hermes_agent.work.board.board import Board, CardView
+from hermes_agent.work.board.board import Board
+from hermes_agent.work.board.board import CardView as CardView
 from hermes_agent.work.board.new_cards import BASE, MAIN, NewCard, meant
 from hermes_agent.work.board.rules import By, Order, Role
 from hermes_agent.work.board.rules import Verb as Act

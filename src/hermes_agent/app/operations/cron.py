@@ -10,7 +10,7 @@ from hermes_agent.app.operations.verbs import Argument, Kind, Noun, option, plac
 from hermes_agent.app.work.cron_drafts import Draft
 from hermes_agent.app.work.cron_facts import InstantFacts, JobFacts, job_line, job_text, run_line
 from hermes_agent.app.work.cron_imports import Imported, import_jobs, imported_text
-from hermes_agent.app.work.cron_jobs import CronService, UnknownJob
+from hermes_agent.app.work.cron_jobs import CronService
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.work.cron.records import InstantState, JobState
 from hermes_agent.work.cron.schedule import instants, local
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NONE = "none"
 NOT_SAID = -1
-__all__ = ["InstantFacts", "JobFacts", "UnknownJob"]
+__all__ = ["InstantFacts", "JobFacts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +203,14 @@ OPTIONS = (
     _text("session", "fresh: each run has a session of its own (the default); same: they continue one."),
     option("quiet", "--quiet", "Show failures in lists alone."),
 )
+CREATES = (place("schedule"), place("prompt", default=""), *OPTIONS)
+EDITS = (
+    _text("schedule", "Another schedule."),
+    _text("prompt", "Another prompt."),
+    *OPTIONS,
+    option("agent", "--agent", "Ask a model again."),
+    option("loud", "--loud", "Report failures again."),
+)
 CRON = Noun(
     name="cron",
     offline=True,
@@ -223,12 +231,10 @@ CRON = Noun(
             "create",
             "Make a job: a schedule (`0 9 * * 1-5`, `every 90m`, `in 20m`, a time) and a prompt.",
             create_job,
-            place("schedule"),
-            place("prompt", default=""),
-            *OPTIONS,
+            *CREATES,
             text=job_text,
         ),
-        verb("add", "As create.", create_job, place("schedule"), place("prompt", default=""), *OPTIONS, text=job_text),
+        verb("add", "As create.", create_job, *CREATES, text=job_text),
         verb("show", "Show a job.", show_job, place("job"), text=job_text),
         verb(
             "next",
@@ -242,11 +248,7 @@ CRON = Noun(
             "Change a job.",
             edit_job,
             place("job"),
-            _text("schedule", "Another schedule."),
-            _text("prompt", "Another prompt."),
-            *OPTIONS,
-            option("agent", "--agent", "Ask a model again."),
-            option("loud", "--loud", "Report failures again."),
+            *EDITS,
             text=job_text,
         ),
         verb("pause", "Pause a job.", pause_job, place("job"), text=job_text),

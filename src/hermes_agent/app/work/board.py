@@ -33,6 +33,7 @@ from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.surfaces import standing_here
 from hermes_agent.work.board.board import Board
 from hermes_agent.work.board.dispatcher import Dispatcher, Machine
+from hermes_agent.work.board.dispatcher import one_round as one_round
 from hermes_agent.work.board.rules import By, Role
 from hermes_agent.work.board.tools import BoardTools
 from hermes_agent.work.board.worker import CardWorker as CardWorker

@@ -13,7 +13,7 @@ from hermes_agent.app.work.cron_facts import InstantFacts, JobFacts, instant_fac
 from hermes_agent.app.work.cron_places import LOCAL, ORIGIN, scripts_in
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError
+from hermes_agent.core.errors import HermesError, UnknownJob
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.host.paths import Home, environment
@@ -39,10 +39,6 @@ LONGEST_NAME = 60
 SAME = 600
 """Seconds between two sayings of `in 20m` that mean one job."""
 NOBODY = "Nobody is running it: start `hermes gateway run` or `hermes worker`."
-
-
-class UnknownJob(HermesError):
-    """No job of this person has this id or name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -86,7 +86,6 @@ class Chat:
 
     async def _look_at_jobs(self) -> None:
         self._unserved = await unserved(self.chat_session.runtime)
-        self.changed()
 
     async def _count_commands(self) -> None:
         """Follow the background commands until none is left."""

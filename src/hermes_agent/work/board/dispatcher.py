@@ -14,7 +14,6 @@ from functools import partial
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LostLease
-from hermes_agent.host.paths import Home
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Place, Running
 from hermes_agent.store.work.card_runs import Caps
@@ -68,12 +67,19 @@ class Machine:
     workspaces: Workspaces
     hermes: Sequence[str] = field(default_factory=lambda: (sys.executable, "-m", "hermes_agent"))
 
-    def worker(self, home: Home, card: Card, run: CardRun) -> Command:
-        """The process of `hermes` that works on a claimed card."""
+    def place(self, run: CardRun) -> Place:
+        """Where the process of a run is."""
+        return self.checks() if run.profile == COMMAND else self.programs
+
+    def command(self, board: Board, card: Card, run: CardRun) -> Command:
+        """The process of a claimed card: its check, or a `hermes` that works on it."""
+        if run.profile == COMMAND:
+            text, seconds = card.validator.removeprefix(COMMAND), board.settings.check_seconds
+            return Command(text=text, folder=card.folder, limit=seconds)
         profile = ("-p", run.profile) if run.profile else ()
         argv = (*self.hermes, *profile, "worker", "--card", card.id, "--epoch", str(run.epoch))
         named = {
-            "HERMES_HOME": str(home.base),
+            "HERMES_HOME": str(board.home.base),
             "HERMES_KANBAN_TASK": card.id,
             "HERMES_KANBAN_WORKSPACE": card.folder,
         }
@@ -121,20 +127,18 @@ class Dispatcher:
         for blocked in await self._board.runs.overdue():
             with suppress(HermesError):  # Somebody moved it.
                 await self._board.move(self._by, blocked, Order(verb=Verb.UNBLOCK))
-        for card, run in await self._board.runs.claim(self._machine.host, await self._caps(now), self._claimed):
+        for card, run in await self._board.runs.claim(
+            self._machine.host, await self._caps(now), partial(_claimed, self._by, now)
+        ):
             self._watch(run, self._start(card, run))
         await self._notice(now)
         await self._clean(now)
         self._stuck, self._again = await self._waiting(), now + AGAIN
 
-    async def once(self) -> int:
-        """Do what is due until nothing is, and all processes that began are there; how many cards are at work."""
-        while (due := await self.next_due()) is not None and due <= self._clock.now() + SECOND_LOOK:
-            await self.fire()
-            await self._clock.sleep(LOOK)
-            while any(each.running is None and not each.task.done() for each in self._watched.values()):
-                await self._clock.sleep(LOOK)
-        return len(await self._board.runs.open())
+    @property
+    def starts(self) -> bool:
+        """Whether a process is being started."""
+        return any(each.running is None and not each.task.done() for each in self._watched.values())
 
     async def close(self) -> None:
         """Watch no process any more; they go on."""
@@ -209,7 +213,7 @@ class Dispatcher:
     async def _attach(self, run: CardRun, card: Card, alive: Mapping[str, str], *, sure: bool) -> None:
         """Watch a process that another dispatcher started; end a run that never got one."""
         key = (run.card, run.epoch)
-        running = await self._place(run).attach(run.exec_id)
+        running = await self._machine.place(run).attach(run.exec_id)
         if running is not None:
             self._missing.pop(key, None)
             self._watch(run, self._follow(run, running))
@@ -253,7 +257,7 @@ class Dispatcher:
             )
             return
         try:
-            running = await self._place(run).start(run.exec_id, self._command(card, run))
+            running = await self._machine.place(run).start(run.exec_id, self._machine.command(self._board, card, run))
         except AlreadyStarted:
             return  # It is attached to at the next look.
         except HermesError as error:
@@ -313,25 +317,6 @@ class Dispatcher:
             divides=DIVIDED if settings.auto_decompose else 0,
         )
 
-    def _claimed(self, card: Card) -> tuple[Change, RunKind, str]:
-        new = moved(card, Order(verb=Verb.CLAIM), self._by, self._clock.now())
-        change = Change(card=new, kind="claimed", by=NAME)
-        if card.status is Status.TRIAGE:
-            return change, RunKind.DECOMPOSE, card.assignee
-        if card.status is not Status.REVIEW:
-            return change, RunKind.WORK, card.assignee
-        is_command = card.validator.startswith(COMMAND)
-        return change, RunKind.VALIDATE, COMMAND if is_command else card.validator.removeprefix(PROFILE)
-
-    def _place(self, run: CardRun) -> Place:
-        return self._machine.checks() if run.profile == COMMAND else self._machine.programs
-
-    def _command(self, card: Card, run: CardRun) -> Command:
-        if run.profile != COMMAND:
-            return self._machine.worker(self._board.home, card, run)
-        text, seconds = card.validator.removeprefix(COMMAND), self._board.settings.check_seconds
-        return Command(text=text, folder=card.folder, limit=seconds)
-
     # What time brings
 
     async def _notice(self, now: float) -> None:
@@ -359,3 +344,22 @@ def _changed(change: Callable[..., Change], card: Card, *, cleaned: bool = False
 def _holds(run: CardRun, card: Card) -> bool:
     """Whether the card is in the hands of this run."""
     return bool(card.owner) and card.epoch in (run.epoch, run.epoch + 1)
+
+
+async def one_round(dispatcher: Dispatcher, clock: Clock) -> None:
+    """Do what is due until nothing is, and all processes that began are there."""
+    while (due := await dispatcher.next_due()) is not None and due <= clock.now() + SECOND_LOOK:
+        await dispatcher.fire()
+        await clock.sleep(LOOK)
+        while dispatcher.starts:
+            await clock.sleep(LOOK)
+
+
+def _claimed(by: By, now: float, card: Card) -> tuple[Change, RunKind, str]:
+    change = Change(card=moved(card, Order(verb=Verb.CLAIM), by, now), kind="claimed", by=NAME)
+    if card.status is Status.TRIAGE:
+        return change, RunKind.DECOMPOSE, card.assignee
+    if card.status is not Status.REVIEW:
+        return change, RunKind.WORK, card.assignee
+    is_command = card.validator.startswith(COMMAND)
+    return change, RunKind.VALIDATE, COMMAND if is_command else card.validator.removeprefix(PROFILE)

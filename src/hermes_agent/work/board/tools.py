@@ -238,7 +238,7 @@ class BoardTools(MovingTools):
             file = await board.attach(by, _id(card, by), path, context.workspace)
         return f"{file.name} ({file.bytes:,} bytes) is kept with the card."
 
-    @tool(effect=Effect.WRITES, needs=(*NEEDS, Capability.FS_WRITE), core=False, origin=Origin.RUNTIME)
+    @tool(effect=Effect.WRITES, needs=(*NEEDS, Capability.FS_READ), core=False, origin=Origin.RUNTIME)
     async def kanban_fetch(self, context: CallContext, name: str, card: str = "") -> str:
         """Copy a file of a card (yours, or one that yours waited for) into your folder."""
         by = self._by(context)
