@@ -124,6 +124,11 @@ async def test_everything_reads_as_lines(tmp_path: Path):
         assert "attached by" in logged(await operations.list_events(mine, first.id))
         assert ran(await operations.list_runs(mine, first.id)) == ""
         assert listed(await operations.list_cards(mine, "ready")).startswith(f"{second.id}  ready")
+        assert (await operations.list_cards(mine, assignee="default")).cards != []
+        (home := here.runtime.home.root / "profiles" / "critic").mkdir(parents=True)
+        await operations.assign_card(mine, first.id, home.name)
+        assert [row.id for row in (await operations.list_cards(mine, assignee="critic")).cards] == [first.id]
+        assert first.id not in [row.id for row in (await operations.list_cards(mine, assignee="default")).cards]
         assert "1 blocked" in counted(await operations.count_cards(mine))
         assert await operations.list_boards(mine, "work") == ["main", "work"]
         exported = await operations.export_cards(mine)

@@ -17,6 +17,7 @@ from hermes_agent.work.board.rules import By, NotMoved, Order, Role, Verb
 from hermes_agent.work.board.worker import adopt
 from tests.store.made import SOON, die
 from tests.work.board.boards import ANNA, ME, board_at, claimed, ended, held, made, opened, text
+from tests.work.board.test_tools import bench
 
 AGENT = By(name="cli:me", role=Role.AGENT, sees_all=True)
 
@@ -279,6 +280,7 @@ async def test_a_worker_sees_what_the_person_of_its_card_sees_and_its_cards_are_
         worker = await held(board)
         with pytest.raises(UnknownCard):
             await board.view(worker, secret.id)
+        assert "secret" not in await bench(board, worker, tmp_path)("kanban_list")
         found = await board.create(worker, NewCard(title="child"))
         assert (found.card.created_by, found.card.person) == (card.id, ANNA.name)
         assert (await board.view(ANNA, found.card.id)).card.title == "child"

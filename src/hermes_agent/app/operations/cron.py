@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hermes_agent.app.manifest import TOOLSETS
 from hermes_agent.app.operations.verbs import Argument, Kind, Noun, option, place, verb
 from hermes_agent.app.work.cron_drafts import Draft
-from hermes_agent.app.work.cron_facts import InstantFacts, JobFacts, job_line, job_text, run_line
 from hermes_agent.app.work.cron_imports import Imported, import_jobs, imported_text
-from hermes_agent.app.work.cron_jobs import CronService
+from hermes_agent.app.work.cron_jobs import CronService, InstantFacts, JobFacts, job_line, job_text, run_line
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.store.work.cron.records import InstantState, JobState
+from hermes_agent.store.work.cron.records import InstantState, Job, JobState
 from hermes_agent.work.cron.schedule import instants, local
 
 if TYPE_CHECKING:
@@ -59,40 +59,39 @@ async def list_jobs(access: Access[HomeSystem]) -> list[JobFacts]:
 
 async def create_job(access: Access[HomeSystem], schedule: str, prompt: str = "", **given: Any) -> JobFacts:  # noqa: ANN401  what options gave
     """Make a job."""
-    service, where = jobs_of(access), access.where
+    where = access.where.key if access.where is not None else ""
     draft = _draft(schedule=schedule, prompt=prompt, **given)
-    job = await service.create(access.who, draft, where.key if where is not None else "")
-    return await service.facts(job, await service.served())
+    return await _facts(access, jobs_of(access).create(access.who, draft, where))
 
 
 async def edit_job(access: Access[HomeSystem], job: str, **given: Any) -> JobFacts:  # noqa: ANN401  what options gave
     """Change a job."""
-    service = jobs_of(access)
-    return await service.facts(await service.edit(access.who, job, _draft(**given)))
+    return await _facts(access, jobs_of(access).edit(access.who, job, _draft(**given)))
 
 
 async def show_job(access: Access[HomeSystem], job: str) -> JobFacts:
     """One job."""
-    service = jobs_of(access)
-    return await service.facts(await service.find(access.who, job), await service.served())
+    return await _facts(access, jobs_of(access).find(access.who, job))
 
 
 async def pause_job(access: Access[HomeSystem], job: str) -> JobFacts:
     """Pause a job."""
-    service = jobs_of(access)
-    return await service.facts(await service.pause(access.who, job))
+    return await _facts(access, jobs_of(access).pause(access.who, job))
 
 
 async def resume_job(access: Access[HomeSystem], job: str) -> JobFacts:
     """Let a paused, broken or finished job go on."""
-    service = jobs_of(access)
-    return await service.facts(await service.resume(access.who, job), await service.served())
+    return await _facts(access, jobs_of(access).resume(access.who, job))
 
 
 async def run_job(access: Access[HomeSystem], job: str) -> JobFacts:
     """Have a job run at once."""
+    return await _facts(access, jobs_of(access).run_now(access.who, job))
+
+
+async def _facts(access: Access[HomeSystem], job: Awaitable[Job]) -> JobFacts:
     service = jobs_of(access)
-    return await service.facts(await service.run_now(access.who, job), await service.served())
+    return await service.facts(await job, await service.served())
 
 
 async def remove_job(access: Access[HomeSystem], job: str) -> str:

@@ -187,7 +187,7 @@ KANBAN = Noun(
         _moves("complete", "Say that a card is done, or accept it.", complete_card, place("summary", Kind.WORDS)),
         _moves("cancel", "Cancel a card; its process is stopped.", cancel_card),
         _moves("archive", "Archive a card that is done or cancelled.", archive_card),
-        verb("comment", "Say something on a card.", comment_card, CARD, place("text", Kind.WORDS)),
+        verb("comment", "Say something on a card.", comment_card, CARD, place("text", Kind.WORDS), nothing="Said."),
         verb(
             "link",
             "Make a card wait for another one, its parent.",

@@ -22,7 +22,6 @@ from hermes_agent.core.tool import CallContext
 from hermes_agent.host.config import load
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import Home, card_workspaces, environment
-from hermes_agent.runs.alarm import Source
 from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.place import Place
 from hermes_agent.sandbox.walls import UNBOUNDED
@@ -44,20 +43,6 @@ from hermes_agent.work.board.workspaces import Workspaces
 RECORDS = "board-exec"
 MARK = "HERMES_KANBAN_EXEC"
 """The variable by which all that a card's process started is known."""
-
-
-class NoAlarm:
-    """An alarm source of a process that has nothing to do at times."""
-
-    async def next_due(self) -> float | None:
-        """Never."""
-        return None
-
-    async def fire(self) -> None:
-        """Nothing."""
-
-    async def close(self) -> None:
-        """Nothing."""
 
 
 class Programs(LocalPlace):
@@ -128,10 +113,10 @@ def standing_beside(person: Principal, key: str) -> Standing:
     return person.standing if key == person.key else standing_here(key)
 
 
-def board_alarm(needs: Needs) -> Source:
+def board_alarm(needs: Needs) -> Dispatcher | None:
     """The dispatcher of a base home; a profile has none, since the base home starts the processes of all."""
-    home, settings = needs.get(Home), needs.get(Settings)
-    return NoAlarm() if home.profile or not settings.board.dispatch else dispatcher_of(needs)
+    is_wanted = needs.get(Settings).board.dispatch and not needs.get(Home).profile
+    return dispatcher_of(needs) if is_wanted else None
 
 
 def dispatcher_of(needs: Needs) -> Dispatcher:

@@ -12,7 +12,7 @@ from hermes_agent.app.chats.settings import GatewaySettings
 from hermes_agent.app.settings import SERVED
 from hermes_agent.app.skills import Skills
 from hermes_agent.app.tool_sources import Toolsets
-from hermes_agent.app.work.cron_places import Destinations, scripts_in
+from hermes_agent.app.work.cron_drafts import Destinations, scripts_in
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability

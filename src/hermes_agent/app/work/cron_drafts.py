@@ -8,11 +8,11 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from hermes_agent.app.chats.settings import ChannelSettings, place_named
-from hermes_agent.app.work.cron_places import ALL, LOCAL, ORIGIN
+from hermes_agent.app.chats.settings import ChannelSettings, GatewaySettings, place_named
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Conversation, Principal, Standing
+from hermes_agent.core.inbound import Conversation, Principal, Standing, Standings
+from hermes_agent.host.paths import Home
 from hermes_agent.providers.vendor import Level
 from hermes_agent.scanner.scan import alarms
 from hermes_agent.store.work.cron.records import FRESH, SAME, CatchUp, Job, Kind, Overlap, Plan
@@ -188,3 +188,55 @@ READ: Mapping[str, Callable[[Any], Any]] = {
     "tokens": lambda said: said or None,
 }
 """What a field of a plan is made of, where a draft has it in words."""
+
+
+ORIGIN, LOCAL, ALL = "origin", "local", "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Destinations:
+    """The chats of a job's letters, by the settings of the channels."""
+
+    gateway: GatewaySettings
+    standings: Standings
+
+    def targets(self, job: Job) -> Sequence[Conversation]:
+        """The chats that its results go to."""
+        found = [each for target in job.plan.deliver for each in self._named(target, job)]
+        return list({each.key: each for each in found}.values())
+
+    def gone(self, job: Job) -> Sequence[Conversation]:
+        """The chats of its results that the settings have no more."""
+        lost = [target for target in job.plan.deliver if target != LOCAL and not self._named(target, job)]
+        origin = Conversation.parse(job.plan.origin).place if job.plan.origin else None
+        return [
+            (origin if target == ORIGIN else place_named(target, {})) or Conversation(platform=target)
+            for target in lost
+        ]
+
+    def homes(self, job: Job) -> Sequence[Conversation]:
+        """The chats that are told of failures: the home of the owner, or where a member made the job."""
+        origin = self._named(ORIGIN, job)
+        if not self.standings.is_owner(job.principal) and origin:
+            return origin
+        homes = self._named(ALL, job)
+        made_in = [each for each in homes if each.platform == job.plan.origin.partition(":")[0]]
+        return (made_in or homes or origin)[:1]
+
+    def _named(self, target: str, job: Job) -> list[Conversation]:
+        channels = self.gateway.channels
+        if target == LOCAL:
+            return []
+        if target == ALL:
+            homes = [place_named(name, channels) for name, each in channels.items() if each.home]
+            return [each for each in homes if each is not None]
+        if target == ORIGIN:
+            made_in = Conversation.parse(job.plan.origin) if job.plan.origin else None
+            return [made_in.place] if made_in is not None and made_in.platform in channels else []
+        found = place_named(target, channels)
+        return [found] if found is not None and found.platform in channels else []
+
+
+def scripts_in(home: Home) -> Path:
+    """The folder of the scripts of jobs."""
+    return home.root / "scripts"

@@ -8,8 +8,7 @@ from typing import Literal
 
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.work.cron_drafts import Draft
-from hermes_agent.app.work.cron_facts import job_line, job_text, run_line
-from hermes_agent.app.work.cron_jobs import CronService
+from hermes_agent.app.work.cron_jobs import CronService, job_line, job_text, run_line
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect

@@ -172,6 +172,11 @@ def check_words(**said: object) -> None:
             raise HermesError(f"{words} to {most:,}.")
 
 
+def assignee_of(name: str) -> str | None:
+    """The assignee that a filter means; None for all."""
+    return None if not name else "" if name == BASE else name
+
+
 def meant(what: str, name: str, known: Collection[str]) -> str:
     """A sentence about an unknown name, with the nearest known one."""
     near = nearest_key(name, known)
