@@ -1,12 +1,13 @@
 """Operations on scheduled jobs, as typed in a chat."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hermes_agent.app.operations.access import Access
-from hermes_agent.app.operations.cron import create_job, edit_job, import_file, list_runs, show_job, status
-from hermes_agent.core.errors import HermesError
+from hermes_agent.app.operations.cron import create_job, edit_job, import_file, list_jobs, list_runs, show_job, status
+from hermes_agent.core.errors import HermesError, UnknownJob
 from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.providers.demo.script import Say
 from tests.app.place import Place, place
@@ -203,3 +204,15 @@ async def test_a_name_that_is_taken_is_told_in_words(tmp_path: Path):
         await create_job(access(here), "@daily", "Hi", name="a")
         with pytest.raises(HermesError, match=r"schedule: At 00:00 every day .* -> At the start of every hour"):
             await create_job(access(here), "@hourly", "Hi", name="a")
+
+
+async def test_where_others_read_along_the_owner_has_the_jobs_of_that_chat(tmp_path: Path):
+    async with place(tmp_path, [], more=CHANNEL) as here:
+        await create_job(access(here), "@daily", "My secret plan")
+        group = Conversation(platform="ntfy", chat_kind="group", chat="news")
+        there = replace(access(here), where=group)
+        made = await create_job(there, "@daily", "Say hello to all")
+        assert [each.id for each in await list_jobs(there)] == [made.id]
+        with pytest.raises(UnknownJob):
+            await show_job(there, "My secret plan")
+        assert len(await list_jobs(access(here))) == 2

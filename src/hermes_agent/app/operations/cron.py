@@ -46,6 +46,7 @@ def jobs_of(access: Access[HomeSystem]) -> CronService:
         settings=system.settings,
         home=system.home,
         toolsets=tuple(TOOLSETS),
+        where=access.where,
     )
 
 

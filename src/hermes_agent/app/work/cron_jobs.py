@@ -13,7 +13,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, UnknownJob
 from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.inbound import Principal, Standing
+from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.core.outbound import SlotState
 from hermes_agent.host.paths import Home, environment
 from hermes_agent.host.time_zone import machine_zone
@@ -42,14 +42,15 @@ NOBODY = "Nobody is running it: start `hermes gateway run` or `hermes worker`."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CronService:
-    """The jobs of a home, for one person at a time. `toolsets` are those that a job may name. Raises `HermesError` for
-    what they may not do."""
+    """The jobs of a home, for one person at a time. `toolsets` are those that a job may name; where others read along
+    (`where`) a person has only the jobs that were made there. Raises `HermesError` for what they may not do."""
 
     store: Store
     clock: Clock
     settings: Settings
     home: Home
     toolsets: tuple[str, ...] = ()
+    where: Conversation | None = None
 
     @property
     def drafts(self) -> Drafting:
@@ -154,7 +155,7 @@ class CronService:
     async def find(self, who: Principal, name: str) -> Job:
         """A person's job by id or name; the owner finds everybody's."""
         _check(who)
-        found = await self.store.cron_jobs.find(name, "" if who.standing is Standing.OWNER else who.key)
+        found = self._here(await self.store.cron_jobs.find(name, "" if who.standing is Standing.OWNER else who.key))
         if len(found) > 1:
             raise HermesError(f"Several jobs are called {name}: say {', '.join(each.id for each in found)}.")
         if not found:
@@ -164,7 +165,13 @@ class CronService:
     async def all(self, who: Principal, *, own: bool = False) -> list[Job]:
         """A person's jobs; the owner has everybody's, and their `own`."""
         _check(who)
-        return await self.store.cron_jobs.all("" if who.standing is Standing.OWNER and not own else who.key)
+        found = await self.store.cron_jobs.all("" if who.standing is Standing.OWNER and not own else who.key)
+        return found if own else self._here(found)
+
+    def _here(self, jobs: Sequence[Job]) -> list[Job]:
+        if self.where is None or self.where.is_private:
+            return list(jobs)
+        return [job for job in jobs if Conversation.parse(job.plan.origin or "none").place == self.where.place]
 
     async def facts(self, job: Job, notice: str = "") -> JobFacts:
         """A job as people see it."""
