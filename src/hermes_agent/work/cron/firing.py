@@ -193,7 +193,7 @@ class Firing:
         job = await self._store.cron_jobs.get(instant.job)
         if job is None:
             return Result(state=InstantState.SKIPPED, why="removed")
-        if instant.why != MANUAL and job.state in (JobState.PAUSED, JobState.BROKEN):
+        if instant.why != MANUAL and job.state is not JobState.ON:
             return Result(state=InstantState.SKIPPED, why=job.state.value)
         if instant.attempts > MOST_ATTEMPTS:
             raise HermesError("Given up: the program died in it again and again.")
@@ -204,9 +204,10 @@ class Firing:
 
     async def _overlaps(self, job: Job, instant: Instant) -> bool:
         """Whether an earlier instant of the job goes on, and this one yields; for a rule that says so it is stopped."""
-        earlier = [each for each in await self._store.cron_instants.running(instant) if each.due < instant.due]
-        if job.plan.overlap is not Overlap.STOP:
-            return bool(earlier)
+        others = await self._store.cron_instants.running(instant)
+        earlier = [each for each in others if each.due < instant.due]
+        if job.plan.overlap is not Overlap.STOP:  # One that is tried again comes late: a later one may go on.
+            return bool(others if instant.tries else earlier)
         for each in earlier:
             await self._end(each, Result(state=InstantState.FAILED, why="overlap", words="The next one stopped it."))
             if each.session:
