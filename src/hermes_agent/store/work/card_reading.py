@@ -128,10 +128,8 @@ def card_of(row: Row) -> Card:
 
 
 def _event(row: Row) -> CardEvent:
-    card, number, kind, at, who, text, origin = row
-    return CardEvent(card=card, number=number, kind=kind, at=at, by=who, text=text, origin=Origin(origin))
+    return CardEvent(card=row[0], number=row[1], kind=row[2], at=row[3], by=row[4], text=row[5], origin=Origin(row[6]))
 
 
 def _file(row: Row) -> CardFile:
-    card, name, sha256, size, path, who = row
-    return CardFile(card=card, name=name, sha256=sha256, bytes=size, path=path, by=who)
+    return CardFile(card=row[0], name=row[1], sha256=row[2], bytes=row[3], path=row[4], by=row[5])
