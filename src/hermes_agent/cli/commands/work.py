@@ -50,7 +50,6 @@ async def _dispatch(surface: Surface) -> int:
     async with opening.open_system(board.base_of(surface.home).ensure(), opening.Options(attended=False)) as system:
         dispatcher = board.dispatcher_of(system.snapshots.now.needs)
         try:
-            await board.one_round(dispatcher, system.clock)
-            return len(await system.store.card_runs.open())
+            return int(await board.one_round(dispatcher, system.clock))
         finally:
             await dispatcher.close()

@@ -136,6 +136,11 @@ class Dispatcher:
         self._stuck, self._again = await self._waiting(), now + AGAIN
 
     @property
+    def at_work(self) -> int:
+        """How many processes are open."""
+        return len(self._opened)
+
+    @property
     def starts(self) -> bool:
         """Whether a process is being started."""
         return any(each.running is None and not each.task.done() for each in self._watched.values())
@@ -346,13 +351,14 @@ def _holds(run: CardRun, card: Card) -> bool:
     return bool(card.owner) and card.epoch in (run.epoch, run.epoch + 1)
 
 
-async def one_round(dispatcher: Dispatcher, clock: Clock) -> None:
-    """Do what is due until nothing is, and all processes that began are there."""
+async def one_round(dispatcher: Dispatcher, clock: Clock) -> int:
+    """Do what is due until nothing is, and all processes that began are there; how many are open."""
     while (due := await dispatcher.next_due()) is not None and due <= clock.now() + SECOND_LOOK:
         await dispatcher.fire()
         await clock.sleep(LOOK)
         while dispatcher.starts:
             await clock.sleep(LOOK)
+    return dispatcher.at_work
 
 
 def _claimed(by: By, now: float, card: Card) -> tuple[Change, RunKind, str]:

@@ -27,7 +27,8 @@ from hermes_agent.work.cron.scripts import Broken, Output, Scripts
 log = logging.getLogger(__name__)
 RECHECK = 5.0
 """Seconds after which what is under way is looked at again: its worker may have died."""
-MOST_ATTEMPTS = 5
+MOST_ATTEMPTS = 20
+"""So often the program may die in an instant, of which most are not its fault: the others that ran beside it die too."""
 GATE = "-gate"
 SOURCE = "cron"
 """The source of the messages of instants."""
