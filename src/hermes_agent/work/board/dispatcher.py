@@ -188,7 +188,7 @@ class Dispatcher:
         if _holds(run, card) and not self._may(card.person):
             return partial(self._dismiss, card)
         ending = self._useless(run, card, alive, now)
-        return None if ending is None else partial(self._stop, found, ending)
+        return None if ending is None else partial(_stop, found, ending)
 
     def _useless(self, run: CardRun, card: Card, alive: Mapping[str, str], now: float) -> Ending | None:
         """Why a process of this machine has to end now; None where it may go on."""
@@ -234,12 +234,6 @@ class Dispatcher:
         text = f"{card.person} may not use this agent any more."
         with suppress(HermesError):  # Somebody moved it.
             await self._board.move(self._by, card.id, Order(verb=Verb.BLOCK), text=text)
-
-    async def _stop(self, found: Watched, ending: Ending) -> None:
-        """Have a process ended with all that it started; whoever follows it records the end."""
-        found.ending = ending
-        if found.running is not None:
-            spawn(found.running.kill(), name="end a card's process")
 
     def _watch(self, run: CardRun, work: Coroutine[None, None, None]) -> None:
         key = (run.card, run.epoch)
@@ -369,3 +363,10 @@ def _claimed(by: By, now: float, card: Card) -> tuple[Change, RunKind, str]:
         return change, RunKind.WORK, card.assignee
     is_command = card.validator.startswith(COMMAND)
     return change, RunKind.VALIDATE, COMMAND if is_command else card.validator.removeprefix(PROFILE)
+
+
+async def _stop(found: Watched, ending: Ending) -> None:
+    """Have a process ended with all that it started; whoever follows it records the end."""
+    found.ending = ending
+    if found.running is not None:
+        spawn(found.running.kill(), name="end a card's process")

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 RECHECK = 5.0
 """Seconds after which what is under way is looked at again: its worker may have died."""
 MOST_ATTEMPTS = 20
-"""So often the program may die in an instant, of which most are not its fault: the others that ran beside it die too."""
+"""So often the program may die in an instant, mostly for no fault of it: what runs beside it dies too."""
 GATE = "-gate"
 SOURCE = "cron"
 """The source of the messages of instants."""
