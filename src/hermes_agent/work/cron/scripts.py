@@ -30,6 +30,7 @@ rm -f "$f"
 exit $code
 """
 LAST_LINES = 2000
+TRIES = 3
 WAKE = "wakeAgent"
 
 
@@ -108,10 +109,10 @@ class Scripts:
         return Output(text=read.decode("utf-8", "replace"), code=ended.code)
 
     async def _running(self, exec_id: str, command: Command) -> Running:
-        try:
-            return await self.place.start(exec_id, command)
-        except AlreadyStarted:
-            found = await self.place.attach(exec_id)
-        if found is None:
-            raise HermesError(f"The script was started before, and its record {exec_id} is gone.")
-        return found
+        for _ in range(TRIES):
+            try:
+                return await self.place.start(exec_id, command)
+            except AlreadyStarted:
+                if (found := await self.place.attach(exec_id)) is not None:
+                    return found  # None: its starter died before the script began, which it never will.
+        raise HermesError(f"The script was started before, and its record {exec_id} is gone.")
