@@ -65,7 +65,8 @@ class Cron:
                 found = await self.place.runtime.store.cron_instants.of(job.id)
                 over = [each for each in found if each.ended is not None]
                 if len(over) >= count:
-                    return await self.service.instant(over[0])
+                    (facts,) = [each for each in await self.service.runs(job, 20) if each.id == over[0].id]
+                    return facts
                 await asyncio.sleep(0.02)
 
     async def letters(self) -> list[str]:

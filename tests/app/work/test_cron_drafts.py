@@ -6,7 +6,7 @@ from hermes_agent.app.chats.settings import ChannelSettings, GatewaySettings
 from hermes_agent.app.work.cron_drafts import Destinations
 from hermes_agent.app.work.cron_jobs import InstantFacts, outcome, run_line
 from hermes_agent.core.inbound import Standing, Standings
-from hermes_agent.store.work.cron.records import Job, Plan
+from hermes_agent.store.work.cron.records import InstantState, Job, Plan
 from hermes_agent.work.cron.schedule import parse
 
 CHANNELS = {
@@ -76,9 +76,9 @@ def test_failures_go_home_or_to_the_chat_of_a_member():
     ],
 )
 def test_an_outcome_says_whether_it_was_delivered(state: str, delivery: str, said: str):
-    assert outcome(InstantFacts(due=0, state=state, delivery=delivery)) == said
+    assert outcome(InstantFacts(job="j", due=0, state=InstantState(state), delivery=delivery)) == said
 
 
 def test_a_time_is_a_line():
-    missed = InstantFacts(due=0, state="missed", why="down", counts=3, words="a\nb", session="s1")
+    missed = InstantFacts(job="j", due=0, state=InstantState.MISSED, why="down", counts=3, words="a\nb", session="s1")
     assert run_line(missed) == "Thu 1970-01-01 00:00 UTC  missed (3 times), down  a b  [s1]"

@@ -103,8 +103,7 @@ async def remove_job(access: Access[HomeSystem], job: str) -> str:
 async def list_runs(access: Access[HomeSystem], job: str, limit: int = 20) -> list[InstantFacts]:
     """What came of a job's times, the latest first."""
     service = jobs_of(access)
-    found = await service.find(access.who, job)
-    return [await service.instant(each) for each in await access.system.store.cron_instants.of(found.id, limit)]
+    return await service.runs(await service.find(access.who, job), limit)
 
 
 async def status(access: Access[HomeSystem]) -> Status:

@@ -177,9 +177,10 @@ class CronService:
         """A job as people see it."""
         return await job_facts(self.store, self.clock.now(), job, notice)
 
-    async def instant(self, instant: Instant) -> InstantFacts:
-        """An instant as people see it, with its delivery as the outbox has it."""
-        return await instant_facts(self.store, instant)
+    async def runs(self, job: Job, most: int) -> list[InstantFacts]:
+        """What came of a job's times, the latest first, with the delivery as the outbox has it."""
+        found = await self.store.cron_instants.of(job.id, most)
+        return [await instant_facts(self.store, each, job.plan.schedule.zone) for each in found]
 
     async def served(self) -> str:
         """A sentence where nobody runs jobs; else empty."""
@@ -270,18 +271,11 @@ class JobFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InstantFacts:
-    """An instant as people and programs see it. `delivery` is none, pending, sending, sent, failed, unsure or
-    unknown."""
+class InstantFacts(Instant):
+    """An instant as people and programs see it, on the clock of its job's `zone`. `delivery` is none, pending, sending,
+    sent, failed, unsure or unknown."""
 
-    due: int
-    state: str
-    why: str = ""
-    counts: int = 1
-    session: str = ""
-    started: float | None = None
-    ended: float | None = None
-    words: str = ""
+    zone: str = "UTC"
     delivery: str = "none"
 
 
@@ -301,26 +295,18 @@ async def job_facts(store: Store, now: float, job: Job, notice: str = "") -> Job
         prompt=job.plan.prompt,
         principal=job.principal,
         remaining=job.remaining,
-        last=await instant_facts(store, latest[0]) if latest else None,
+        last=await instant_facts(store, latest[0], schedule.zone) if latest else None,
         notice=" ".join(filter(None, (schedule.note, notice))),
     )
 
 
-async def instant_facts(store: Store, instant: Instant) -> InstantFacts:
+async def instant_facts(store: Store, instant: Instant, zone: str) -> InstantFacts:
     """An instant as people see it, with its delivery as the outbox has it."""
     slots = [await store.outbox.find(key) for key in instant.letters]
     states = {slot.state for slot in slots if slot is not None}
     worst = next((each.value for each in WORST if each in states), "unknown" if slots else "none")
     return InstantFacts(
-        due=instant.due,
-        state="planned" if instant.state is InstantState.PLANNED else instant.state.value,
-        why=instant.why,
-        counts=instant.counts,
-        session=instant.session,
-        started=instant.started,
-        ended=instant.ended,
-        words=instant.words,
-        delivery=worst,
+        **{each.name: getattr(instant, each.name) for each in fields(Instant)}, zone=zone, delivery=worst
     )
 
 
@@ -353,5 +339,5 @@ def outcome(instant: InstantFacts) -> str:
 def run_line(instant: InstantFacts) -> str:
     """A time on one line, with the first words of what came of it."""
     said = " ".join(instant.words.split())[:80]
-    at = local(instant.due, "UTC")
+    at = local(instant.due, instant.zone)
     return f"{at}  {outcome(instant)}{f'  {said}' if said else ''}{f'  [{instant.session}]' if instant.session else ''}"

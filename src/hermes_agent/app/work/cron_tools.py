@@ -119,8 +119,7 @@ async def _read(service: CronService, who: Principal, action: Action, name: str)
     job = await service.find(who, name)
     if action == "show":
         return f"{job_text(await service.facts(job))}\nPrompt: {job.plan.prompt}"
-    runs = await service.store.cron_instants.of(job.id, MOST_RUNS)
-    return "\n".join([run_line(await service.instant(each)) for each in runs]) or "It has not run yet."
+    return "\n".join(map(run_line, await service.runs(job, MOST_RUNS))) or "It has not run yet."
 
 
 def _shown(job: Job, service: CronService) -> list[str]:
