@@ -292,3 +292,11 @@ async def test_a_new_title_stays_on_one_line(tmp_path: Path):
     async with opened(tmp_path) as board:
         card = await made(board)
         assert (await board.update(ME, card.id, title="a\nt_1  done")).title == "a t_1 done"
+
+
+async def test_a_profile_of_the_name_of_the_home_without_one_is_no_assignee(tmp_path: Path):
+    async with opened(tmp_path) as board:
+        assert (await made(board, assignee="default")).assignee == ""
+        (board.home.base / "profiles" / "default").mkdir(parents=True)
+        with pytest.raises(HermesError, match="rename it"):
+            await made(board, assignee="default")

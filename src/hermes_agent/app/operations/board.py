@@ -116,20 +116,11 @@ def on_board(
     return operation
 
 
-async def _start(board: Board, by: By, card: str) -> Card:
-    return await board.move(by, card, Order(verb=Act.START))
+def _moves(verb: Act) -> Callable[..., Awaitable[Card]]:
+    async def act(board: Board, by: By, card: str, text: str = "") -> Card:
+        return await board.move(by, card, Order(verb=verb), text=text)
 
-
-async def _unblock(board: Board, by: By, card: str, answer: str = "") -> Card:
-    return await board.move(by, card, Order(verb=Act.UNBLOCK), text=answer)
-
-
-async def _cancel(board: Board, by: By, card: str) -> Card:
-    return await board.move(by, card, Order(verb=Act.CANCEL))
-
-
-async def _archive(board: Board, by: By, card: str) -> Card:
-    return await board.move(by, card, Order(verb=Act.ARCHIVE))
+    return act
 
 
 async def _block(board: Board, by: By, card: str, why: str) -> Card:
@@ -144,8 +135,9 @@ async def _move(board: Board, by: By, card: str, status: str) -> Card:
 
 show_card, delete_card, assign_card = on_board(Board.view), on_board(Board.delete), on_board(Board.assign)
 complete_card, comment_card, link_cards = on_board(Board.complete), on_board(Board.comment), on_board(Board.link)
-start_card, unblock_card, cancel_card = on_board(_start), on_board(_unblock), on_board(_cancel)
-archive_card, block_card, move_card = on_board(_archive), on_board(_block), on_board(_move)
+start_card, unblock_card = on_board(_moves(Act.START)), on_board(_moves(Act.UNBLOCK))
+cancel_card, archive_card = on_board(_moves(Act.CANCEL)), on_board(_moves(Act.ARCHIVE))
+block_card, move_card = on_board(_block), on_board(_move)
 
 
 async def create_card(access: Access[HomeSystem], title: str, **said: str | float | bool) -> Made:

@@ -35,6 +35,7 @@ class Status:
     running: int
     wrong: tuple[str, ...]
     notice: str = ""
+    zone: str = "UTC"
 
 
 def jobs_of(access: Access[HomeSystem]) -> CronService:
@@ -122,6 +123,7 @@ async def status(access: Access[HomeSystem]) -> Status:
         running=ahead.running,
         wrong=tuple(each.name for each in found if went_wrong(each)),
         notice=notice,
+        zone=service.zone,
     )
 
 
@@ -152,7 +154,7 @@ def status_text(found: Status) -> str:
     """The status in sentences."""
     lines = [found.notice or "Jobs are run."]
     lines += [f"{found.on} of {found.jobs} jobs are on; {found.running} under way."]
-    lines += [f"Next: {local(found.next, 'UTC')}."] if found.next else []
+    lines += [f"Next: {local(found.next, found.zone)}."] if found.next else []
     lines += [f"Went wrong the last time: {', '.join(found.wrong)}."] if found.wrong else []
     return "\n".join(lines)
 

@@ -183,7 +183,7 @@ KANBAN = Noun(
         _moves("move", "Move a card to triage, todo or ready; a running one is stopped.", move_card, place("status")),
         _moves("start", "Have a waiting card begin as soon as there is room.", start_card),
         _moves("block", "Hold a card back until a person unblocks it.", block_card, place("why", Kind.WORDS)),
-        _moves("unblock", "Unblock a card, with an answer.", unblock_card, place("answer", Kind.WORDS, "")),
+        _moves("unblock", "Unblock a card, with an answer.", unblock_card, place("text", Kind.WORDS, "", "ANSWER")),
         _moves("complete", "Say that a card is done, or accept it.", complete_card, place("summary", Kind.WORDS)),
         _moves("cancel", "Cancel a card; its process is stopped.", cancel_card),
         _moves("archive", "Archive a card that is done or cancelled.", archive_card),

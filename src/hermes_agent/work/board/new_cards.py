@@ -144,6 +144,8 @@ class NewCards:
         known = await asyncio.to_thread(profiles, self._home)
         if name and name not in known:
             raise HermesError(meant("profile", name, known))
+        if name == BASE and known.count(BASE) > 1:
+            raise HermesError(f"A profile is called `{BASE}`, which is the home without a profile: rename it.")
         return "" if name == BASE else name
 
     async def create_board(self, name: str) -> None:
