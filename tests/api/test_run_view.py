@@ -4,8 +4,7 @@ import pytest
 
 from hermes_agent.api.run_view import Words
 from hermes_agent.core.events import Replied, TurnStarted
-from hermes_agent.core.messages import Message, Role, Text
-from hermes_agent.core.model import Retrying, StopReason, TextDelta, Usage
+from hermes_agent.core.messages import Message, Retrying, Role, StopReason, Text, TextDelta, Usage
 
 
 def delta(text: str) -> TextDelta:

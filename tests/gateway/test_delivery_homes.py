@@ -5,8 +5,7 @@ from pathlib import Path
 
 from hermes_agent.app.chats.people import People
 from hermes_agent.app.chats.settings import ChannelSettings
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Content, Letter
+from hermes_agent.core.chat import Content, Conversation, Letter
 from hermes_agent.gateway.delivery import Notices
 from tests.gateway.harness import harness
 

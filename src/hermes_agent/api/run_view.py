@@ -28,7 +28,7 @@ from hermes_agent.core.events import (
     Seen,
     TurnStarted,
 )
-from hermes_agent.core.model import Retrying, StopReason, TextDelta, Usage
+from hermes_agent.core.messages import Retrying, StopReason, TextDelta, Usage
 
 BETWEEN = "\n\n"
 """What stands between the texts of two turns of a run, as they are streamed."""

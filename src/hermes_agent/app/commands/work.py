@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from hermes_agent.app.commands.command import Command, Desk, Done
-from hermes_agent.app.operations.verbs import say_verb, typed
+from hermes_agent.app.operations.access import say_verb, typed
 from hermes_agent.host.late import late
 
 

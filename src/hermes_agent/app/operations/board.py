@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from hermes_agent.app.manifest import TOOLSETS
 from hermes_agent.app.work.board import opened_board
+from hermes_agent.core.chat import Conversation, Standing
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Conversation, Standing
-from hermes_agent.host.files import read_small
+from hermes_agent.host.paths import read_small
 from hermes_agent.store.work.cards import Card as Card
 from hermes_agent.store.work.cards import CardEvent, CardFile, CardRun, Reason, Status
 from hermes_agent.store.work.cards import CardRow as CardRow

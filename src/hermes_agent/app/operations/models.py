@@ -8,20 +8,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.models import Answerer, Models, StoredCoolDowns, started
+from hermes_agent.core.clock import RandomIds
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.messages import said
-from hermes_agent.core.model import ModelRequest, Reply
+from hermes_agent.core.messages import ModelRequest, Reply, said
 from hermes_agent.core.section import Section, freeze
 from hermes_agent.host.http import Http
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.route import Route, load_vendor
-from hermes_agent.providers.routing.chain import credentials_of, single
-from hermes_agent.providers.routing.cooldowns import BriefCoolDowns, Use
+from hermes_agent.providers.routing.chain import BriefCoolDowns, Use, credentials_of, single
 from hermes_agent.providers.settings import CredentialSettings
 from hermes_agent.providers.vendors import VENDORS
-from hermes_agent.replay.ledger import Book, StoredLedger
+from hermes_agent.replay.seam import Book, StoredLedger
 from hermes_agent.store.cooldowns import CoolDown
 
 if TYPE_CHECKING:

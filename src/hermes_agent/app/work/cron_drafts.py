@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from hermes_agent.app.chats.settings import ChannelSettings, GatewaySettings, place_named
+from hermes_agent.core.chat import Conversation, Principal, Standing, Standings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Conversation, Principal, Standing, Standings
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.vendor import Level
 from hermes_agent.scanner.scan import alarms

@@ -9,12 +9,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.work.cron_drafts import LOCAL, ORIGIN, Draft, Drafting, scripts_in
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.chat import Conversation, Principal, SlotState, Standing
+from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, UnknownJob
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.inbound import Conversation, Principal, Standing
-from hermes_agent.core.outbound import SlotState
 from hermes_agent.host.paths import Home, environment
 from hermes_agent.host.time_zone import machine_zone
 from hermes_agent.store.database import Store

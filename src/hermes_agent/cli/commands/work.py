@@ -11,7 +11,7 @@ from hermes_agent.app.settings import SERVED
 from hermes_agent.cli.commands.verbs import group_of
 from hermes_agent.cli.output import say
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.core.plural import plural
+from hermes_agent.core.shown import plural
 from hermes_agent.host.late import late
 
 cron = group_of(CRON)
