@@ -20,10 +20,8 @@ async def test_a_card_is_created_read_changed_steered_and_removed(tmp_path):
         assert (await server.ask("POST", f"{CARDS}/{other}/link", {"to": card})).json()["id"] == other
 
         seen = (await server.ask("GET", path)).json()
-        assert (seen["parents"], [each["text"] for each in seen["events"] if each["kind"] == "comment"]) == (
-            [other],
-            ["hello"],
-        )
+        assert [each["id"] for each in seen["parents"]] == [other]
+        assert [each["text"] for each in seen["events"] if each["kind"] == "comment"] == ["hello"]
         listed = (await server.ask("GET", f"{CARDS}?status=blocked")).json()
         assert [each["id"] for each in listed["data"]] == [card, other]
         assert "hermes gateway" in listed["notice"] or listed["notice"] == ""
@@ -46,7 +44,7 @@ async def test_what_is_wrong_is_named(tmp_path):
             answer = await server.ask("POST", CARDS, body)
             assert answer.status_code == 409
             assert word in answer.json()["error"]["message"]
-        assert (await server.ask("POST", CARDS, {"title": "x" * 201})).status_code == 400
+        assert (await server.ask("POST", CARDS, {"title": "x" * 201})).status_code == 409
         unknown = await server.ask("POST", f"{CARDS}/t_000000/fly", {})
         assert "There is no verb `fly`" in unknown.json()["error"]["message"]
         assert (await server.ask("POST", f"{CARDS}/t_000000/cancel", {})).status_code == 404
@@ -59,7 +57,7 @@ async def test_a_member_sees_their_own_cards_and_a_guest_none(tmp_path):
         listed = (await server.ask("GET", CARDS, key=MEMBER_KEY)).json()
         assert [each["id"] for each in listed["data"]] == [own]
         assert (await server.ask("GET", f"{CARDS}/{owners}", key=MEMBER_KEY)).status_code == 404
-        assert (await server.ask("POST", f"{CARDS}/{owners}/cancel", {}, key=MEMBER_KEY)).status_code == 409
+        assert (await server.ask("POST", f"{CARDS}/{owners}/cancel", {}, key=MEMBER_KEY)).status_code == 404
         assert (await server.ask("GET", "/v1/board/stats", key=MEMBER_KEY)).status_code == 409
         refused = await server.ask("POST", CARDS, {"title": "x"}, key=GUEST_KEY)
         assert "Guests have no board" in refused.json()["error"]["message"]

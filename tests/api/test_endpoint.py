@@ -53,7 +53,7 @@ NOUNS = {
     "jobs": "job",
     "board": "card",
 }
-BODIES = {"jobs": {"name": "x"}}
+BODIES = {"jobs": {"name": "x"}, "board": {"title": "x"}}
 BODY = {"title": "x", "answer": "x", "state": "paused"}
 
 

@@ -106,8 +106,8 @@ class Cancelling:
     def __init__(self, engine: Engine) -> None:
         self._engine, self.lost = engine, False
 
-    async def write(self, change: Change[object]) -> object:
-        found = await self._engine.write(change)
+    async def write(self, change: Change[object], *, durable: bool = True) -> object:
+        found = await self._engine.write(change, durable=durable)
         if self.lost:
             self.lost = False
             raise asyncio.CancelledError

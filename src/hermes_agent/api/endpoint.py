@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -15,7 +15,7 @@ from hermes_agent.api.keys import Keys
 from hermes_agent.api.metrics import Metrics
 from hermes_agent.api.problems import JSON, bad, in_json
 from hermes_agent.api.service import AgentService
-from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.access import Access, Argument, Kind
 from hermes_agent.app.settings import ApiSettings
 from hermes_agent.app.system import System
 from hermes_agent.core.chat import Principal, Standing
@@ -68,7 +68,8 @@ class Call(Generic[B, Q]):
     left: asyncio.Event
 
 
-Answer = msgspec.Struct | Response
+Answer = object
+"""A record, or a whole response."""
 Act = Callable[[AppState, Call[Any, Any]], Awaitable[Answer]]
 
 
@@ -81,7 +82,7 @@ class Endpoint:
     path: str
     act: Act
     summary: str
-    answer: type[msgspec.Struct] | None
+    answer: type | None
     body: type[msgspec.Struct] = Nothing
     query: type[msgspec.Struct] = Nothing
     status: int = 200
@@ -98,6 +99,33 @@ def principal_of(state: AppState, headers: Mapping[str, str]) -> Principal:
     if who is None:
         raise Refused(401, UNKNOWN_KEY, code="invalid_api_key", headers={"www-authenticate": "Bearer"})
     return who
+
+
+KINDS: Mapping[Kind, Any] = {
+    Kind.NUMBER: Annotated[int, msgspec.Meta(ge=-1, le=10**9)],
+    Kind.SWITCH: bool,
+}
+TEXT = Annotated[str, msgspec.Meta(max_length=1_000_000)]
+
+
+def body_of(name: str, arguments: Sequence[Argument], doc: str) -> type[msgspec.Struct]:
+    """The body that has the arguments of a verb: those without a default are required."""
+    fields = [(each.name, KINDS.get(each.kind, TEXT), *_default(each)) for each in arguments]
+    return msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True, namespace={"__doc__": doc})
+
+
+def _default(argument: Argument) -> tuple[Any, ...]:
+    return () if argument.default is None else (argument.default,)
+
+
+def asks(operation: Callable[..., Awaitable[Any]], answer: Callable[[Any], Answer] = lambda found: found) -> Act:
+    """A handler that calls an operation with what the path names and the fields of query and body."""
+
+    async def act(state: AppState, call: Call[Any, Any]) -> Answer:
+        given = {**msgspec.structs.asdict(call.query), **msgspec.structs.asdict(call.body)}
+        return answer(await operation(state.access(call.who), *call.path.values(), **given))
+
+    return act
 
 
 class EndpointApp:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from hermes_agent.core.errors import HermesError, StoreError, UnknownCard, UnknownSession
+from hermes_agent.core.errors import HermesError, StoreError, UnknownCard, UnknownJob, UnknownSession
 from hermes_agent.host.inbound.message import Refused, Response, written
 
 JSON = "application/json"
@@ -77,15 +77,16 @@ def failed(error: str, text: str) -> Refused:
     return Refused(status, text, code=code, headers=FINAL)
 
 
+UNKNOWN = {UnknownSession: "session_not_found", UnknownCard: "card_not_found", UnknownJob: "not_found"}
+
+
 def problem_of(error: Exception) -> Refused:
     """Map any exception to an error response."""
     match error:
         case Refused():
             return error
-        case UnknownSession():
-            return Refused(404, str(error), code="session_not_found")
-        case UnknownCard():
-            return Refused(404, str(error), code="card_not_found")
+        case UnknownSession() | UnknownCard() | UnknownJob():
+            return Refused(404, str(error), code=UNKNOWN[type(error)])
         case StoreError():
             return Refused(503, str(error), code="store_failed", headers=AGAIN)
         case HermesError():
@@ -109,6 +110,6 @@ def answer_of(error: Exception) -> Response:
     return in_json(body_of(problem), problem.status, problem.headers)
 
 
-def in_json(body: msgspec.Struct, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def in_json(body: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON response."""
     return Response(status=status, headers={"content-type": JSON, **(headers or {})}, body=written(body))

@@ -190,7 +190,7 @@ class SettingsSnapshot:
     @cached_property
     def alarms(self) -> Sequence[Source]:
         """What is due at times, for a process that serves."""
-        sources: list[Source] = [self.needs.made(where) for where in ALARMS]
+        sources: list[Source] = [source for where in ALARMS if (source := self.needs.made(where)) is not None]
         for source in sources:
             self.closing.push_async_callback(source.close)
         return sources

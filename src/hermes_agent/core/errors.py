@@ -24,6 +24,7 @@ HermesError
 │   └── GoingInCircles              calls repeat what does not help
 ├── ToolError                       an answer for the model
 │   ├── UnknownTool · BadArguments · Refused · Unapproved · Protected · StaleWrite · OutcomeUnknown
+├── UnknownJob                      no scheduled job has this id or name
 ├── UnknownCard                     no card of the board has this id
 ├── NothingMore                     what is waited for has ended
 └── Stopped                         a person said stop
@@ -280,6 +281,10 @@ class OutcomeUnknown(ToolError):
     """A tool call was interrupted and its outcome is unknown, so it is not retried."""
 
     kind = "interrupted"
+
+
+class UnknownJob(HermesError):
+    """No scheduled job of this person has this id or name."""
 
 
 class UnknownCard(HermesError):

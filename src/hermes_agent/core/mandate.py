@@ -26,7 +26,8 @@ class Mandate:
     - `toolsets` are those that it has (None: all of its surface; never empty), `denied` capabilities that its calls
       lack;
     - `turns` are the model calls of one run (None: `agent.max_turns`);
-    - `until` is the end of all its work, in seconds since 1970: it holds on any machine (None: no end);
+    - `until` is the end of all its work, in seconds since 1970: it holds on any machine (None: no end), `seconds` the
+      longest of one run;
     - `money` (nanodollars) and `tokens` limit each of its runs, `job_money` and `job_tokens` all sessions of its job;
     - `effort` replaces `model.reasoning_effort` (empty: it does not);
     - `learns`: whether its runs are reviewed; `remembers`: whether its prompt has notes;
@@ -40,6 +41,7 @@ class Mandate:
     denied: tuple[Capability, ...] = ()
     turns: int | None = None
     until: float | None = None
+    seconds: float | None = None
     money: int | None = None
     tokens: int | None = None
     job_money: int | None = None
@@ -57,5 +59,6 @@ class Mandate:
         return tuple(each for each in (own, job) if (each.money, each.tokens) != (None, None))
 
     def deadline(self, clock: Clock) -> float | None:
-        """`until` as a moment of `clock.monotonic`."""
-        return None if self.until is None else clock.monotonic() + self.until - clock.now()
+        """The end of a run that begins now, as a moment of `clock.monotonic`."""
+        left = [self.seconds, None if self.until is None else self.until - clock.now()]
+        return min((clock.monotonic() + each for each in left if each is not None), default=None)

@@ -201,8 +201,9 @@ DAY = 86_400.0
 
 
 class Notices:
-    """Reports failed delivery in the channel's home chat (`/sethome`), after a defect also in the chat itself; without
-    a home chat it shows in the log and `hermes gateway status`. `wake` is called after posting."""
+    """Reports failed delivery in the channel's home chat (`/sethome`), or another channel's where that is the one that
+    failed; after a defect also in the chat itself. Without a home chat it shows in the log and `hermes gateway status`.
+    `wake` is called after posting."""
 
     def __init__(self, runtime: System, people: People, wake: Callable[[], None]) -> None:
         self._runtime = runtime
@@ -228,8 +229,11 @@ class Notices:
         await self._send(where, f"{where.key} {day}", f"I can no longer write in the chat {where.chat}: {reason}")
 
     async def _send(self, about: Conversation, key: str, text: str) -> None:
-        home = place_at(about.platform, self._people.channels.get(about.platform, NONE).home)
-        if home is None or (home.chat, home.thread) == (about.chat, about.thread):
+        channels = self._people.channels
+        homes = [place_at(name, channels.get(name, NONE).home) for name in (about.platform, *channels)]
+        there = (about.platform, about.chat, about.thread)
+        home = next((each for each in homes if each and (each.platform, each.chat, each.thread) != there), None)
+        if home is None:
             return
         letter = Letter(key=f"{TOLD}{key}", to=home, content=Content(text=text))
         await post(self._runtime, letter)

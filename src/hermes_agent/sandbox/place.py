@@ -181,13 +181,12 @@ class Place(Protocol):
 
 async def begun(place: Place, exec_id: str, command: Command) -> Running:
     """Start a command under this id, or attach to it where it was started before. Raises `PlaceFailed`."""
-    if (running := await place.attach(exec_id)) is not None:
-        return running
-    with suppress(AlreadyStarted):
-        return await place.start(exec_id, command)
-    if (running := await place.attach(exec_id)) is None:
-        raise PlaceFailed(f"{exec_id} was started before, and its record is gone.")
-    return running
+    for _ in range(TRIES):
+        if (running := await place.attach(exec_id)) is not None:
+            return running
+        with suppress(AlreadyStarted):  # Where its starter died before it began, the next try starts it.
+            return await place.start(exec_id, command)
+    raise PlaceFailed(f"{exec_id} was started before, and its record is gone.")
 
 
 async def end_of_output(running: Running, most: int) -> bytes:
@@ -195,6 +194,7 @@ async def end_of_output(running: Running, most: int) -> bytes:
     return await running.read(max(0, await running.size() - most), most)
 
 
+TRIES = 3
 KEPT_MINUTES, KEPT_MB = 7 * 24 * 60, 4000
 
 

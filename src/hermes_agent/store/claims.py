@@ -68,8 +68,8 @@ class Claims:
             await self._engine.write(lambda tx: tx.run(sql, self._workers.id, *kept))
             self._forgot = False
         sql = self._sql(CLAIM, which)
-        try:
-            row = await self._engine.write(lambda tx: tx.row(sql, self._workers.id, *values))
+        try:  # A power failure ends the worker too: whoever comes next finds the row free, with the claim or without.
+            row = await self._engine.write(lambda tx: tx.row(sql, self._workers.id, *values), durable=False)
         except asyncio.CancelledError:
             self._forgot = True
             raise

@@ -104,15 +104,19 @@ class Outbox(TimedTables):
         super().__init__(engine, clock)
         self._workers = workers
 
-    async def put(self, tx: Transaction, letter: Letter, *, at: float | None = None, wake: bool = True) -> int:
+    async def put(
+        self, tx: Transaction, letter: Letter, *, at: float | None = None, wake: bool = True, error: str = ""
+    ) -> int:
         """Add or replace a message as part of a change; the slot's id. The same key replaces the content shown under
-        it.
+        it. With an `error` it can never be sent, and is recorded as failed.
 
         Wakes the deliverer unless `wake` is False: this process delivers it itself.
         """
         row = await tx.row(PUT, *_columns(letter), self._clock.now() if at is None else at)
         assert row is not None  # RETURNING gives the row that was inserted or updated.
-        if wake:
+        if error:
+            await tx.run(FAIL, row[0], error, self._clock.now())
+        elif wake:
             tx.rings.add("")
         return int(row[0])
 

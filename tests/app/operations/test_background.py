@@ -4,7 +4,9 @@ import asyncio
 
 import pytest
 
-from hermes_agent.app.operations.background import awaits_reports, count_commands, is_reviewing, resume_agents
+from hermes_agent.app.opening import Options
+from hermes_agent.app.operations.background import awaits_reports, count_commands, is_reviewing, resume_agents, unserved
+from hermes_agent.app.settings import SERVED
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Piece, Say
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.app.place import Place, another, counting, place, settle_home, spoken
@@ -56,3 +58,13 @@ async def test_background_commands_are_counted_while_they_run(tmp_path):
 
         assert await count_commands(here.runtime, here.record.id) == 1
         assert not is_reviewing(here.runtime)
+
+
+async def test_jobs_that_no_process_runs_are_said(tmp_path):
+    async with place(tmp_path, []) as here:
+        assert await unserved(here.runtime) == ""
+        await here.text('/cron create @daily "Look."')
+        assert await unserved(here.runtime) == "! nobody runs the jobs"
+        async with another(here.runtime.home, here.server, Options(queue=SERVED, own_only=False)) as serves:
+            await serves.runtime.store.workers.register()
+            assert await unserved(here.runtime) == ""

@@ -37,6 +37,11 @@ async def test_a_card_goes_through_the_slash_command(tmp_path: Path):
         assert "unblock by" in await here.text(f"/kanban log {card}")
         assert (await here.text(f"/kanban runs {card}")) == "Nobody worked on it yet."
         assert (await here.text("/kanban stats")).startswith("main: 1 done")
+        second = await here.text('/kanban create Don\'t forget --priority 0 --body "Two words" --hold --key k')
+        view = await here.text(f"/kanban show {second.split()[0]}")
+        assert "Don't forget [blocked]" in view
+        assert "Two words" in view
+        assert "was there already; it is blocked." in await here.text("/kanban create Again --key=k")
         for line, why in (
             ("/kanban fly", "Say `/kanban list"),
             ("/kanban show", "Say"),
@@ -110,12 +115,20 @@ async def test_everything_reads_as_lines(tmp_path: Path):
         assert (await operations.update_card(mine, second.id, check="none", title="2nd")).validator == ""
         assert (await operations.move_card(mine, second.id, "todo")).status == "todo"
         assert (await operations.start_card(mine, second.id)).status == "ready"
+        assert (await operations.create_card(mine, "Third", key="k", hold=True)).is_new
+        assert not (await operations.create_card(mine, "Other", key="k")).is_new
+        await operations.delete_card(mine, (await operations.list_cards(mine, "blocked")).cards[-1].id)
         (tmp_path / "note").write_text("n")
         await operations.attach_file(mine, first.id, "note")
         assert "files: note" in shown(await operations.show_card(mine, first.id))
         assert "attached by" in logged(await operations.list_events(mine, first.id))
         assert ran(await operations.list_runs(mine, first.id)) == ""
         assert listed(await operations.list_cards(mine, "ready")).startswith(f"{second.id}  ready")
+        assert (await operations.list_cards(mine, assignee="default")).cards != []
+        (home := here.runtime.home.root / "profiles" / "critic").mkdir(parents=True)
+        await operations.assign_card(mine, first.id, home.name)
+        assert [row.id for row in (await operations.list_cards(mine, assignee="critic")).cards] == [first.id]
+        assert first.id not in [row.id for row in (await operations.list_cards(mine, assignee="default")).cards]
         assert "1 blocked" in counted(await operations.count_cards(mine))
         assert await operations.list_boards(mine, "work") == ["main", "work"]
         exported = await operations.export_cards(mine)
@@ -127,6 +140,10 @@ async def test_everything_reads_as_lines(tmp_path: Path):
             (operations.import_cards(mine, "none"), "no file"),
             (operations.move_card(mine, first.id, "redy"), "Did you mean `ready`"),
             (operations.list_cards(mine, "redy"), "Did you mean `ready`"),
+            (operations.list_cards(mine, board="wrok"), "Did you mean `work`"),
+            (operations.list_cards(mine, assignee="defualt"), "Did you mean `default`"),
+            (operations.export_cards(mine, "wrok"), "Did you mean `work`"),
+            (operations.create_card(mine, "x", toolsets="shel"), "Did you mean `shell`"),
         ):
             with pytest.raises(HermesError, match=why):
                 await attempt

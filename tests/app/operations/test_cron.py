@@ -1,13 +1,14 @@
 """Operations on scheduled jobs, as typed in a chat."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hermes_agent.app.operations.access import Access
-from hermes_agent.app.operations.cron import create_job, edit_job, import_file, list_runs, show_job, status
+from hermes_agent.app.operations.cron import create_job, edit_job, import_file, list_jobs, list_runs, show_job, status
 from hermes_agent.core.chat import Conversation, Principal, Standing
-from hermes_agent.core.errors import HermesError
+from hermes_agent.core.errors import HermesError, UnknownJob
 from hermes_agent.providers.demo.script import Say
 from tests.app.place import Place, place
 
@@ -68,7 +69,16 @@ async def test_a_name_that_is_taken_is_refused_with_what_differs_and_the_same_jo
     [
         ({"prompt": ""}, "no prompt"),
         ({"no_agent": True}, "needs a script"),
-        ({"prompt": "x" * 20_001}, "longer than 20,000 characters"),
+        ({"prompt": "x" * 1_000_001}, "longer than 1,000,000 characters"),
+        ({"money": "-5"}, "no amount"),
+        ({"money": "nan"}, "no amount"),
+        ({"jitter": -5}, "`jitter` is a number up to 86,400"),
+        ({"repeat": 10**20}, "`repeat` is a number up to"),
+        ({"seconds": 0}, "`seconds` is a number up to"),
+        ({"effort": "turbo"}, "say none, minimal, low"),
+        ({"session": "old"}, "say fresh, same"),
+        ({"session": "same", "overlap": "stop"}, "cannot stop its own run"),
+        ({"ends": "2020-01-01T00:00"}, "in the past by"),
         ({"script": "../config.yaml"}, "is not in .*scripts"),
         ({"script": "link.sh"}, "is not in .*scripts"),
         ({"script": "none.sh"}, "There is no script"),
@@ -162,3 +172,47 @@ async def test_what_a_job_has_is_taken_away_by_the_word_none(tmp_path: Path):
         await edit_job(access(here), "a", money="none", ends="none", toolsets="none")
         plan = (await here.runtime.store.cron_jobs.get(made.id)).plan  # type: ignore[union-attr]  # it is there
         assert (plan.money, plan.ends, plan.toolsets) == (None, None, None)
+
+
+async def test_a_number_may_be_nothing_and_a_switch_is_turned_back(tmp_path: Path):
+    async with place(tmp_path, [], more=CHANNEL) as here:
+        scripts = here.runtime.home.root / "scripts"
+        scripts.mkdir()
+        (scripts / "say.sh").write_text("echo hi")
+        made = await create_job(
+            access(here), "@daily", "Hi", name="a", retries=0, script="say.sh", no_agent=True, quiet=True
+        )
+        await edit_job(access(here), made.id, agent=True, loud=True, jitter=0)
+        (job,) = await here.runtime.store.cron_jobs.all()
+        assert (job.plan.retries, job.plan.agent, job.plan.quiet, job.plan.jitter) == (0, True, False, 0)
+
+
+async def test_a_name_that_another_job_has_is_no_new_name_and_a_paused_job_has_no_next_time(tmp_path: Path):
+    async with place(tmp_path, []) as here:
+        await create_job(access(here), "@daily", "Hi", name="a")
+        await create_job(access(here), "@daily", "Hi", name="b")
+        with pytest.raises(HermesError, match="There is a job a already"):
+            await edit_job(access(here), "b", name="a")
+        await here.text("/cron pause b")
+        assert await here.text("/cron next b") == "b is paused: it has no next time."
+        found = await status(access(here))
+        assert found.next is not None  # Also while nobody runs it.
+
+
+async def test_a_name_that_is_taken_is_told_in_words(tmp_path: Path):
+    async with place(tmp_path, []) as here:
+        await create_job(access(here), "@daily", "Hi", name="a")
+        with pytest.raises(HermesError, match=r"schedule: At 00:00 every day .* -> At the start of every hour"):
+            await create_job(access(here), "@hourly", "Hi", name="a")
+
+
+async def test_where_others_read_along_the_owner_has_the_jobs_of_that_chat(tmp_path: Path):
+    async with place(tmp_path, [], more=CHANNEL) as here:
+        await create_job(access(here), "@daily", "My secret plan")
+        group = Conversation(platform="ntfy", chat_kind="group", chat="news")
+        there = replace(access(here), where=group)
+        made = await create_job(there, "@daily", "Say hello to all")
+        assert [each.id for each in await list_jobs(there)] == [made.id]
+        with pytest.raises(UnknownJob):
+            await show_job(there, "My secret plan")
+        assert len(await list_jobs(access(here))) == 2

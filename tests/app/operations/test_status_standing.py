@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.board import create_card
-from hermes_agent.app.operations.status import standing
+from hermes_agent.app.operations.status import show_status, standing
 from hermes_agent.core.chat import Principal, Standing
 from hermes_agent.store.work.goals import Goal, State
 from tests.app.place import counting, place
@@ -28,3 +28,11 @@ async def test_what_waits_is_named_with_the_command_that_shows_it(tmp_path: Path
     assert found.keys() == {"g_00000a", created.id}
     assert found["g_00000a"].note == "No progress. `hermes goals show g_00000a`"
     assert theirs == guests == []
+
+
+async def test_jobs_that_no_process_runs_are_a_warning(tmp_path: Path):
+    async with place(tmp_path, []) as here:
+        owner = Access(system=here.runtime, who=here.runtime.owner)
+        assert (await show_status(owner)).warning == ""
+        await here.text('/cron create @daily "Look."')
+        assert (await show_status(owner)).warning.startswith("Nobody serves this home: no scheduled job runs. `hermes")

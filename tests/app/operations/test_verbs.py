@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from hermes_agent.app.operations.access import Access, Argument, Kind, Noun, Verb, say_verb
+from hermes_agent.app.operations.access import Access, Argument, Kind, Noun, Verb, say_verb, typed
 from hermes_agent.core.chat import Principal
 from hermes_agent.core.errors import HermesError
 
@@ -45,3 +45,13 @@ async def test_a_line_is_read_by_the_verb_s_arguments_and_options_have_their_def
 async def test_what_is_no_line_of_it_is_told_how_it_is_said(line: str):
     with pytest.raises(HermesError, match=r"Say `/tea show \[NUMBER\]`, `/tea none`, `/tea pour NUMBER`\."):
         await say_verb(TEA, ANN, line.split())
+
+
+async def test_a_line_may_give_options_and_double_quotes_join_words():
+    assert await say_verb(TEA, ANN, typed("show --limit 3 2")) == "['ann', 2, 3]"
+    assert await say_verb(TEA, ANN, typed("show 2 --limit=3")) == "['ann', 2, 3]"
+    assert typed('it\'s "two words" \\ # all') == ["it's", "two words", "\\", "#", "all"]
+    with pytest.raises(HermesError, match="Say what --limit is"):
+        await say_verb(TEA, ANN, typed("show 2 --limit"))
+    with pytest.raises(HermesError, match="The quotes do not match"):
+        typed('show "2')

@@ -5,7 +5,7 @@ from pathlib import Path
 from hermes_agent.app.manifest import CORE_ON, NOT_FOR_CHILDREN, BuiltIn
 from hermes_agent.app.opening import Options
 from hermes_agent.app.settings import SERVED, Settings
-from hermes_agent.app.work.board import NoAlarm, base_of, board_alarm, opened_board, own_board
+from hermes_agent.app.work.board import base_of, board_alarm, opened_board, own_board
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.mandate import Work
 from hermes_agent.host.config import load
@@ -45,10 +45,7 @@ async def test_a_serving_process_of_the_base_home_dispatches_unless_told_not_to(
     (tmp_path / "other").mkdir()
     more = "board:\n  dispatch: false\n"
     async with place(tmp_path / "other", [Say("x")], Options(queue=SERVED, own_only=False), more=more) as here:
-        source = board_alarm(here.runtime.snapshots.now.needs)
-        assert isinstance(source, NoAlarm)
-        assert await source.next_due() is None
-        await source.fire()
+        assert board_alarm(here.runtime.snapshots.now.needs) is None
 
 
 async def test_the_tools_are_core_in_sessions_of_cards_alone_and_absent_for_guests_and_children(tmp_path: Path):
@@ -60,7 +57,7 @@ async def test_the_tools_are_core_in_sessions_of_cards_alone_and_absent_for_gues
             return {name: core for name, core in tools.items() if name.startswith("kanban_")}
 
         assert (CORE_ON["board"], set(NOT_FOR_CHILDREN)) == (Work.CARD, {"board"})
-        assert len(board_tools(Work.CARD)) == len(board_tools("cli")) == 19
+        assert len(board_tools(Work.CARD)) == len(board_tools("cli")) == 20
         assert set(board_tools(Work.CARD).values()) == {True}
         assert set(board_tools("cli").values()) == {False}
         assert board_tools(GUEST) == board_tools("webhook") == board_tools(Work.CHILD) == {}

@@ -11,8 +11,7 @@ import pytest
 from hermes_agent.app.opening import Options
 from hermes_agent.app.settings import SERVED
 from hermes_agent.app.work.cron_drafts import Draft
-from hermes_agent.app.work.cron_facts import InstantFacts, outcome
-from hermes_agent.app.work.cron_jobs import CronService
+from hermes_agent.app.work.cron_jobs import CronService, InstantFacts, outcome
 from hermes_agent.core.chat import Piece, Principal, SlotState, Standing
 from hermes_agent.host.secrets import open_secrets
 from hermes_agent.providers.demo.script import Call, Heard, Say
@@ -50,7 +49,7 @@ class Cron:
         return CronService(store=system.store, clock=system.machine, settings=system.settings, home=system.home)
 
     async def make(self, schedule: str, prompt: str = "Say something.", **more: object) -> Job:
-        draft = Draft(schedule=schedule, prompt=prompt, name="job", **more)  # type: ignore[arg-type]  # what a test gives
+        draft = Draft(schedule=schedule, prompt=prompt, **{"name": "job", **more})  # type: ignore[arg-type]  # what a test gives
         return await self.service.create(self.who, draft, "ntfy:group:news")
 
     async def run(self, job: Job) -> InstantFacts:
@@ -65,7 +64,8 @@ class Cron:
                 found = await self.place.runtime.store.cron_instants.of(job.id)
                 over = [each for each in found if each.ended is not None]
                 if len(over) >= count:
-                    return await self.service.instant(over[0])
+                    (facts,) = [each for each in await self.service.runs(job, 20) if each.id == over[0].id]
+                    return facts
                 await asyncio.sleep(0.02)
 
     async def letters(self) -> list[str]:
@@ -113,18 +113,12 @@ async def there(path: Path) -> None:
 
 
 def script(here: Cron, name: str, text: str) -> None:
-    folder = here.place.runtime.home.root / "scripts"
-    folder.mkdir(exist_ok=True)
+    (folder := here.place.runtime.home.root / "scripts").mkdir(exist_ok=True)
     (folder / name).write_text(text)
 
 
 async def test_a_scripts_output_stands_before_the_prompt_as_material(tmp_path: Path):
-    heard: list[Heard] = []
-
-    def model(said: Heard) -> Say:
-        heard.append(said)
-        return Say("Noted.")
-
+    heard, model = remembering(Say("Noted."))
     async with cron(tmp_path, model) as here:
         script(here, "price.sh", "echo 42 euros")
         job = await here.make("@daily", "Is it cheap?", script="price.sh")
@@ -349,3 +343,55 @@ async def planned_anew(store: Store, job: Job) -> None:
             await asyncio.sleep(0.02)
         while not await store.cron_jobs.waiting(job.id):
             await asyncio.sleep(0.02)
+
+
+def remembering(*answers: Say | Status) -> tuple[list[Heard], Callable[[Heard], Say | Status]]:
+    """A model that keeps what it heard, and its answers one by one."""
+    heard, left = list[Heard](), list(answers)
+
+    def model(said: Heard) -> Say | Status:
+        heard.append(said)
+        return left.pop(0)
+
+    return heard, model
+
+
+async def test_a_job_of_one_session_continues_it_and_each_time_has_its_own_result(tmp_path: Path):
+    heard, model = remembering(Say("One."), Say("Two."), Say("Three."))
+    async with cron(tmp_path, model) as here:
+        job = await here.make("@daily", "Go on.", session="same")
+        first, second = await here.run(job), await here.run(job)
+        assert (first.words, second.words) == ("One.", "Two.")
+        assert first.session == second.session
+        assert "One." in [message.text for message in heard[1].messages]
+        await here.service.edit(here.who, job.id, Draft(tokens=50_000))  # Another mandate: another session.
+        third = await here.run(job)
+        assert third.words == "Three."
+        assert third.session != first.session
+
+
+async def test_a_time_of_one_session_that_its_process_left_ends_by_its_own_run(tmp_path: Path):
+    async with cron(tmp_path, [Say("One."), Say("Two."), Say("Three.")]) as here:
+        job = await here.make("@daily", "Go on.", session="same")
+        for _ in range(3):
+            await here.run(job)
+        store = here.place.runtime.store
+        again = "UPDATE cron_instant SET ended = NULL, state = 'running' WHERE job = $1 AND words = 'Two.'"
+        await store.write(lambda tx: tx.run(again, job.id))
+        await here.service.run_now(here.who, (await here.make("in 1h", name="other")).id)  # Rings.
+        async with asyncio.timeout(20):
+            while len(found := [each for each in await store.cron_instants.of(job.id) if each.ended]) < 3:
+                await asyncio.sleep(0.05)
+        assert [each.words for each in reversed(found)] == ["One.", "Two.", "Three."]
+
+
+async def test_a_long_prompt_is_a_file_where_the_job_works(tmp_path: Path):
+    heard, model = remembering(Say("Read."))
+    async with cron(tmp_path, model) as here:
+        text = "Begin. " + "x" * 30_000
+        job = await here.make("@daily", text)
+        await here.run(job)
+        said = heard[0].messages[-1].text
+        assert said.startswith("Begin. x")
+        assert f"All 30,007 characters are in the file cron-{job.id}.md here" in said
+        assert [each.read_text() for each in here.place.runtime.home.root.rglob(f"cron-{job.id}.md")] == [text]

@@ -59,6 +59,7 @@ JOBS = {
             "schedule": "@daily",
         },
         "no job",
+        {"id": "a8", "name": "reader", "prompt": "Read.", "schedule": "@daily", "context_from": ["a1", "gone"]},
     ]
 }
 
@@ -76,15 +77,18 @@ async def test_another_agents_jobs_are_shown_first_and_made_when_wanted(tmp_path
         assert "moon" in seen["odd"].problem
         assert "no script" in seen["script"].problem
         assert "mislead" in seen["evil"].problem
+        assert "Expected `object`" in seen["number 8"].problem
+        assert seen["reader"].notes == ("`context_from` gone is no job of the file",)
 
         made = await read(here, file, make=True)
-        assert sorted(each.name for each in made if each.made) == ["beat", "digest", "once"]
+        assert sorted(each.name for each in made if each.made) == ["beat", "digest", "once", "reader"]
         jobs = {job.name: job for job in await here.runtime.store.cron_jobs.all()}
         assert (jobs["beat"].remaining, jobs["beat"].state.value) == (3, "paused")
         assert jobs["once"].remaining == 1
+        assert jobs["reader"].plan.context_from == (jobs["digest"].id,)
         again = await read(here, file, make=True)
         assert all("there is a job of that name" in each.problem for each in again if each.name in jobs)
-        with pytest.raises(HermesError, match="cannot be read as jobs"):
+        with pytest.raises(HermesError, match="There is no file"):
             await read(here, tmp_path / "none.json")
         (tmp_path / "no.json").write_text("{}")
         with pytest.raises(HermesError, match="no list `jobs`"):
@@ -118,3 +122,37 @@ def moment_of(local: str) -> str:
     """`Mon 2026-11-30 08:30 UTC` as ISO."""
     _, day, time, _ = local.split()
     return f"{day}T{time}:00+00:00"
+
+
+ODD: tuple[tuple[dict[str, object], str], ...] = (
+    ({"skills": ["a", 1]}, "Expected `str`"),
+    ({"skills": "one"}, ""),
+    ({"repeat": {"times": "x"}}, "Expected `int"),
+    ({"next_run_at": 1e18}, ""),
+    ({"next_run_at": "0001-01-01T00:00:00+14:00"}, ""),
+    ({"schedule": {"kind": "interval", "minutes": 5}, "next_run_at": 1e300}, ""),
+    ({"schedule": {"kind": "interval", "minutes": 1e30}}, "more than 100 years"),
+    ({"schedule": {"kind": []}}, "Expected"),
+    ({"schedule": 7}, "Expected"),
+    ({"timezone": "Europe/Berln"}, "Did you mean"),
+)
+
+
+async def test_odd_rows_are_told_one_by_one_and_stop_nothing(tmp_path: Path):
+    rows = [{"name": f"odd {n}", "prompt": "Hi", "schedule": "@daily", **more} for n, (more, _) in enumerate(ODD)]
+    file = tmp_path / "jobs.json"
+    file.write_text(json.dumps({"jobs": [*rows, {"name": "last", "prompt": "Hi", "schedule": "@daily"}]}))
+    async with place(tmp_path, []) as here:
+        found = {each.name: each for each in await read(here, file, make=True)}
+        for number, (_, problem) in enumerate(ODD):
+            assert problem in found[f"odd {number}"].problem
+            assert bool(problem) == bool(found[f"odd {number}"].problem)
+        assert found["last"].made
+        jobs = {job.name: job for job in await here.runtime.store.cron_jobs.all()}
+        assert jobs["odd 1"].plan.skills == ("one",)
+        listing = await here.text("/cron list")
+        assert "last" in listing
+        for text in ("[" * 100_000, '{"jobs": [NaN]}', "\0"):
+            file.write_text(text)
+            with pytest.raises(HermesError, match="cannot be read as jobs"):
+                await read(here, file)

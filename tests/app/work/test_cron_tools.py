@@ -92,6 +92,8 @@ async def test_with_something_from_outside_in_view_a_person_is_asked(tmp_path: P
                 await here.call("create", trust=Trust.OUTSIDE, answers=answers, **{**wanted, "job": "two"})
             with pytest.raises(Refused):
                 await here.call("edit", trust=Trust.OUTSIDE, answers=answers, job="figures", prompt="Other")
+            with pytest.raises(Refused):
+                await here.call("remove", trust=Trust.OUTSIDE, answers=answers, job="figures")
         assert await here.jobs() == ["figures"]
 
 

@@ -148,3 +148,10 @@ def test_a_terminal_that_cannot_move_its_cursor_is_not_asked_to(term: str):
 
 def test_no_terminal_is_not_redrawn(capfd: pytest.CaptureFixture[str]):
     assert not can_redraw({"TERM": "xterm"})
+
+
+def test_the_status_line_says_that_nobody_runs_the_jobs(at_terminal: Open, home: Path):
+    terminal = at_terminal()
+    terminal.wait_for("new session")
+    terminal.send("/cron create @daily Look\r")
+    terminal.wait_for("! nobody runs the jobs")

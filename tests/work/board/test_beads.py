@@ -153,3 +153,36 @@ async def test_what_cannot_be_read_or_linked_is_named_and_the_rest_comes(tmp_pat
         assert titles["beads:bd-1"] == "bd-1"
         with pytest.raises(HermesError, match="no board"):
             await import_issues(board, ME, "mian", [], [], apply=True)
+
+
+async def test_an_import_is_one_commit_and_circles_and_doubles_are_said(tmp_path: Path):
+    odd = [
+        {"id": "c", "title": "x", "dependencies": [{"depends_on_id": "d"}, {"depends_on_id": "d"}]},
+        {"id": "d", "title": "y", "dependencies": [{"depends_on_id": "c"}]},
+        {"id": "k", "title": "x", "dependencies": [{"depends_on_id": "k"}, {"depends_on_id": "gone"}]},
+        {"id": "c", "title": "again"},
+    ]
+    async with opened(tmp_path) as board:
+        seen = await brought(board, b"\xef\xbb\xbf" + lines(odd), apply=False)
+        plan = await brought(board, lines(odd))
+        assert (plan.new, plan.known, plan.links) == (seen.new, seen.known, seen.links) == (3, 0, 1)
+        assert plan.skipped == seen.skipped
+        assert [each.partition(":")[0] for each in plan.skipped] == [
+            "c is there twice",
+            "k waits for gone, which is not there.",
+            "d does not wait for c",
+            "k does not wait for k",
+        ]
+        changes = await board.store.read(lambda tx: tx.rows("SELECT kind FROM card_event"))
+        assert changes == [("created",)] * 3
+
+
+async def test_a_new_issue_does_not_wait_for_a_card_that_was_cancelled_here(tmp_path: Path):
+    async with opened(tmp_path) as board:
+        await brought(board, lines(ISSUES))
+        ids = {card.key.removeprefix("beads:"): card.id for card in await board.cards.whole("main")}
+        await board.move(ME, ids["bd-c3"], Order(verb=Verb.CANCEL))
+        late = [{"id": f"bd-z{n}", "title": "L", "dependencies": [{"depends_on_id": f"bd-{n}"}]} for n in ("c3", "d4")]
+        plan = await brought(board, lines([*ISSUES, *late]))
+        assert (plan.new, plan.links) == (2, 1)
+        assert plan.skipped == (f"bd-zc3 does not wait for bd-c3: {ids['bd-c3']} is cancelled.",)

@@ -17,6 +17,7 @@ from hermes_agent.work.board.rules import By, NotMoved, Order, Role, Verb
 from hermes_agent.work.board.worker import adopt
 from tests.store.made import SOON, die
 from tests.work.board.boards import ANNA, ME, board_at, claimed, ended, held, made, opened, text
+from tests.work.board.test_tools import bench
 
 AGENT = By(name="cli:me", role=Role.AGENT, sees_all=True)
 
@@ -27,6 +28,12 @@ AGENT = By(name="cli:me", role=Role.AGENT, sees_all=True)
         ({"title": " "}, "1 to 200"),
         ({"title": "x" * 201}, "1 to 200"),
         ({"title": "x", "priority": 5}, "0 \\(most urgent\\) to 4"),
+        ({"title": "x", "max_minutes": -5}, "Minutes are 0"),
+        ({"title": "x", "max_minutes": 1e308}, "Minutes are 0"),
+        ({"title": "x", "max_attempts": 10**20}, "Attempts are 0"),
+        ({"title": "x", "branch": "--upload-pack=x"}, "no name of a branch"),
+        ({"title": "x", "check": "profile:nobody"}, "no check `profile:nobody`"),
+        ({"title": "x", "workspace": "dir:/tmp/\0x"}, "is not a folder"),
         ({"title": "x", "assignee": "cder"}, "no profile `cder`. Did you mean `coder`"),
         ({"title": "x", "board": "mian"}, "Did you mean `main`"),
         ({"title": "x", "workspace": "worktre:/x"}, "Did you mean `worktree`"),
@@ -231,6 +238,65 @@ async def test_watching_needs_something_to_watch(tmp_path: Path):
             with pytest.raises(HermesError, match="There is no"):
                 await board.watch(what, to)
         await board.watch(f"board:{MAIN}", to)
-        await board.create_board("work")
+        await board.new.create_board("work")
         with pytest.raises(HermesError, match="no name of a board"):
-            await board.create_board("../x")
+            await board.new.create_board("../x")
+
+
+@pytest.mark.parametrize("role", [Role.MEMBER, Role.AGENT])
+async def test_who_is_not_the_owner_gives_only_folders_in_which_they_work(tmp_path: Path, role: Role):
+    (tmp_path / "own" / "sub").mkdir(parents=True)
+    (tmp_path / "private").mkdir()
+    (tmp_path / "own" / "link").symlink_to(tmp_path / "private")
+    nowhere = replace(ANNA, role=role, sees_all=role is Role.AGENT)
+    there = replace(nowhere, folder=str(tmp_path / "own"))
+    async with opened(tmp_path) as board:
+        assert (await made(board, by=there, workspace="dir:sub")).folder == str(tmp_path / "own" / "sub")
+        for by, where in ((nowhere, "dir:private"), (there, "worktree:private"), (there, "dir:own/link")):
+            with pytest.raises(HermesError, match="outside of the folder that you work in"):
+                await made(board, by=by, workspace=where.replace(":", f":{tmp_path}/"))
+        assert (await made(board, workspace=f"dir:{tmp_path}/private")).folder == str(tmp_path / "private")
+
+
+async def test_no_card_waits_for_one_that_its_person_may_not_see(tmp_path: Path):
+    async with opened(tmp_path) as board:
+        secret, own = await made(board, "secret"), await made(board, "own", by=ANNA)
+        for attempt in (
+            board.create(ANNA, NewCard(title="x", parents=(secret.id,))),
+            board.link(ANNA, secret.id, own.id),
+            board.block(ANNA, own.id, Reason.DEPENDENCY, "wait", secret.id),
+            board.comment(ANNA, secret.id, "Do something else."),
+            board.move(ANNA, secret.id, Order(verb=Verb.CANCEL)),
+        ):
+            with pytest.raises(UnknownCard):
+                await attempt
+        assert await board.cards.parents(own.id) == []
+
+
+async def test_a_worker_sees_what_the_person_of_its_card_sees_and_its_cards_are_theirs(tmp_path: Path):
+    async with opened(tmp_path) as board:
+        secret = await made(board, "secret", hold=True)
+        card = await made(board, "own", by=ANNA)
+        worker = await held(board)
+        with pytest.raises(UnknownCard):
+            await board.view(worker, secret.id)
+        assert "secret" not in await bench(board, worker, tmp_path)("kanban_list")
+        found = await board.create(worker, NewCard(title="child"))
+        assert (found.card.created_by, found.card.person) == (card.id, ANNA.name)
+        assert (await board.view(ANNA, found.card.id)).card.title == "child"
+        listed = await board.cards.list_cards(author=ANNA.name)
+        assert {row.title for row in listed} == {"own", "child"}
+
+
+async def test_a_new_title_stays_on_one_line(tmp_path: Path):
+    async with opened(tmp_path) as board:
+        card = await made(board)
+        assert (await board.update(ME, card.id, title="a\nt_1  done")).title == "a t_1 done"
+
+
+async def test_a_profile_of_the_name_of_the_home_without_one_is_no_assignee(tmp_path: Path):
+    async with opened(tmp_path) as board:
+        assert (await made(board, assignee="default")).assignee == ""
+        (board.home.base / "profiles" / "default").mkdir(parents=True)
+        with pytest.raises(HermesError, match="rename it"):
+            await made(board, assignee="default")

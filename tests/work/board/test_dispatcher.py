@@ -13,11 +13,11 @@ from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.work.cards import Reason, Status
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.work.board.board import Board
-from hermes_agent.work.board.dispatcher import DAY, PAUSE, SECOND_LOOK, Dispatcher, Machine
+from hermes_agent.work.board.dispatcher import DAY, LINGER, PAUSE, SECOND_LOOK, Dispatcher, Machine
 from hermes_agent.work.board.rules import MAX_CRASHES, Order, Verb
 from hermes_agent.work.board.settings import BoardSettings
 from hermes_agent.work.board.workspaces import Workspaces
-from tests.work.board.boards import ME, board_at, claimed, held, made
+from tests.work.board.boards import ANNA, ME, board_at, claimed, held, made
 
 ENV = {"PATH": "/usr/bin:/bin"}
 SLEEPS = ("sleep 600; true",)
@@ -206,8 +206,28 @@ async def test_the_command_names_the_card_its_claim_and_the_base_home(tmp_path: 
         await made(here.board)
         card, run = await claimed(here.board)
         own = Machine(host="", programs=here.place, checks=lambda: here.place, workspaces=Workspaces(tmp_path, ENV))
-        command = own.worker(here.board.home, replace(card, folder="/a b"), replace(run, profile="ann"))
+        command = own.command(here.board, replace(card, folder="/a b"), replace(run, profile="ann"))
         assert command.text == (
             f"HERMES_HOME={here.board.home.base} HERMES_KANBAN_TASK={card.id} HERMES_KANBAN_WORKSPACE='/a b' "
             f"{sys.executable} -m hermes_agent -p ann worker --card {card.id} --epoch {run.epoch}"
         )
+
+
+async def test_the_card_of_a_person_who_is_removed_stops_with_a_word(tmp_path: Path):
+    gone = set[str]()
+    async with post(tmp_path) as here:
+        other, _ = machine(tmp_path, here.board, SLEEPS)
+        here.dispatcher = Dispatcher(here.board, here.clock, other, lambda person: person not in gone)
+        running = await made(here.board, by=ANNA)
+        await here.look()
+        await asyncio.sleep(0.1)
+        gone.add(ANNA.name)
+        waiting = await made(here.board, by=ANNA)
+        here.clock.set_now(here.clock.now() + 1)
+        await here.look()
+        for card in (running, waiting):
+            found = await here.board.cards.get(card.id)
+            assert (found.status, found.owner) == (Status.BLOCKED, "")
+            assert (await here.board.cards.events(card.id))[-1].text == "telegram:2 may not use this agent any more."
+        here.clock.set_now(here.clock.now() + LINGER)
+        assert await here.until_over(running.id) == ["blocked"]

@@ -1,5 +1,6 @@
 """A person puts cards on the board, and processes of the real program do them."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -7,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.messages import Role
+from hermes_agent.core.messages import Role, ToolResult
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say
 from hermes_agent.store.work.cards import Ending, Reason, Status
+from hermes_agent.work.board.new_cards import NewCard
 from hermes_agent.work.board.rules import Order, Verb
-from tests.work.board.boards import text
+from tests.cli.shell import typed
+from tests.work.board.boards import ANNA, text
 from tests.work.board.harness import ME, completing, desk, gone, processes
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -20,6 +23,10 @@ FOREVER = Pace(first=600.0)
 
 def first_text(heard: Heard) -> str:
     return heard.messages[0].text
+
+
+def answered(heard: Heard) -> str:
+    return "".join(part.text for part in heard.last.parts if isinstance(part, ToolResult))
 
 
 def complete(summary: str) -> Call:
@@ -213,7 +220,7 @@ async def test_a_profile_works_on_the_board_of_the_base_home(tmp_path: Path):
 
         done = await here.until(card.id, Status.DONE, Status.BLOCKED)
 
-        assert done.status is Status.DONE, await here.told(card.id)
+        assert done.status is Status.DONE
         run = (await here.board.runs.of(card.id))[0]
         assert run.profile == "coder"
         assert await here.here.runtime.store.sessions.get(run.session) is None
@@ -291,3 +298,71 @@ async def test_a_card_in_triage_is_divided_and_goes_on_when_its_pieces_are_done(
         pieces = await here.board.cards.parents(card.id)
         assert [(await here.board.cards.get(each)).status for each in pieces] == [Status.DONE] * 2
         assert [run.kind.value for run in await here.board.runs.of(card.id)] == ["decompose", "work"]
+
+
+async def test_a_card_with_turns_of_its_own_goes_on_until_it_is_complete(tmp_path: Path):
+    def script(heard: Heard) -> Call | Say:
+        if "1 turns left" in heard.last.text:
+            return complete("At last.")
+        return Say("Not yet." if heard.last.role is not Role.TOOL else "ok")
+
+    async with desk(tmp_path, script) as here:
+        card = await here.create(goal_turns=4)
+
+        done = await here.until(card.id, Status.DONE, Status.BLOCKED)
+
+        assert (done.status, done.summary, done.attempts) == (Status.DONE, "At last.", 0)
+        assert await here.over(card.id) == ["completed"]
+
+
+async def test_the_card_of_a_member_runs_for_the_member(tmp_path: Path):
+    settings = "gateway:\n  channels:\n    telegram: {enabled: false, owners: ['1'], members: ['2']}\n"
+    secret = ""
+
+    def script(heard: Heard) -> Call | Say:
+        if heard.turn == 0:
+            return Call("kanban_show", {"card": secret})
+        return complete(answered(heard)[:60]) if heard.turn == 1 else Say("ok")
+
+    async with desk(tmp_path, script, settings) as here:
+        secret = (await here.create("secret", hold=True)).id
+        created = await here.board.create(ANNA, NewCard(title="Tell me", max_minutes=2))
+
+        done = await here.until(created.card.id, Status.DONE, Status.BLOCKED)
+
+        assert f"There is no card {secret}" in done.summary
+        (run,) = await here.board.runs.of(done.id)
+        record = await here.here.runtime.store.sessions.get(run.session)
+        assert record is not None
+        assert record.principal == "telegram:2"
+
+
+async def test_a_worker_reads_the_body_that_is_too_long_for_its_card(tmp_path: Path):
+    def script(heard: Heard) -> Call | Say:
+        if heard.turn == 0:
+            return Call("kanban_show", {})
+        if heard.turn == 1:
+            return Call("kanban_fetch", {"name": "body.md"})
+        if heard.turn == 2:
+            return Call("terminal", {"command": "tail -n 1 body.md"})
+        return complete(answered(heard)[-60:]) if heard.turn == 3 else Say("ok")
+
+    async with desk(tmp_path, script) as here:
+        card = await here.create(body="x" * 100_001 + "\nthe last line")
+
+        done = await here.until(card.id, Status.DONE, Status.BLOCKED)
+
+        assert "the last line" in done.summary
+
+
+async def test_one_round_starts_a_card_and_ends_and_the_next_one_records_its_end(tmp_path: Path):
+    async with desk(tmp_path, completing, "board: {dispatch: false}\n") as here:
+        card = await here.create()
+        home = here.here.runtime.home.root
+
+        assert (await asyncio.to_thread(typed, home, "kanban", "dispatch")).out == "1 card at work.\n"
+        await here.until(card.id, Status.DONE)
+        while [run for run, _ in await here.board.runs.open()]:
+            assert "at work" in (await asyncio.to_thread(typed, home, "kanban", "dispatch")).out
+
+        assert await here.over(card.id) == ["completed"]

@@ -36,10 +36,10 @@ async def test_there_is_a_tool_for_each_verb_and_none_stands_in_every_prompt(tmp
     async with opened(tmp_path) as board:
         tools = bench(board, AGENT, tmp_path).tools
         verbs = "create show list update delete assign move comment block unblock start complete cancel archive stats"
-        assert set(tools) == {f"kanban_{verb}" for verb in f"{verbs} heartbeat link attach log".split()}
+        assert set(tools) == {f"kanban_{verb}" for verb in f"{verbs} heartbeat link attach fetch log".split()}
         for name, tool in tools.items():
             some = {"card": "x", "title": "x", "text": "x", "note": "x", "summary": "x", "why": "x", "status": "todo"}
-            some |= {"assignee": "x", "parent": "x", "child": "x", "path": "x"}
+            some |= {"assignee": "x", "parent": "x", "child": "x", "path": "x", "name": "x"}
             properties = tool.schema.parameters["properties"]
             effect = tool.facts({key: some[key] for key in some if key in properties}, "/work").effect
             assert effect is (Effect.READS if name in READS else Effect.KEYED if name in KEYED else Effect.WRITES)
@@ -118,7 +118,9 @@ async def test_an_agent_in_a_conversation_has_the_rights_of_who_speaks(tmp_path:
         assert await member("kanban_list") == "There are no such cards."
         with pytest.raises(ToolError, match="There is no card"):
             await member("kanban_show", card=owners.id)
-        with pytest.raises(ToolError, match="somebody else"):
+        with pytest.raises(ToolError, match="Only the owner"):
+            await member("kanban_stats")
+        with pytest.raises(ToolError, match="There is no card"):
             await member("kanban_cancel", card=owners.id)
 
 

@@ -25,7 +25,10 @@ def git(folder: Path, *words: str) -> str:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    folder = tmp_path / "repo"
+    return repository(tmp_path / "repo")
+
+
+def repository(folder: Path) -> Path:
     folder.mkdir()
     git(folder, "init", "-q", "-b", "main")
     (folder / "a.txt").write_text("a\n")
@@ -251,12 +254,15 @@ async def test_a_folder_of_a_person_is_used_as_it_is_and_never_removed(workspace
         await workspaces.prepare(found)
 
 
+@pytest.mark.timeout(600)
 async def test_no_removal_costs_a_byte_outside_whatever_is_in_a_workspace(tmp_path: Path, repo: Path, full: bool):
     """Random contents: links, nested repositories, renamed and replaced folders, half-finished work."""
     chance = random.Random(11)
     outside = tmp_path / "outside"
     for number in range(500 if full else 12):
         outside.mkdir()
+        if number % 20 == 19:  # The check of a repository takes longer with each worktree.
+            repo = repository(tmp_path / f"repo{number}")
         (outside / "precious").write_bytes(chance.randbytes(50))
         workspaces = Workspaces(tmp_path / f"home{number}/board", ENV)
         is_tree = chance.random() < 0.6

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from hermes_agent.core.chat import Conversation
+from hermes_agent.core.chat import Conversation, SlotState
 from hermes_agent.core.events import Outcome, RunEnded
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.work.cron.records import MANUAL, Instant, InstantState, Job, JobState, Plan
@@ -15,6 +15,7 @@ from hermes_agent.work.cron.firing import RECHECK
 from hermes_agent.work.cron.schedule import parse
 
 HOME, CHAT = Conversation(platform="ntfy", chat="home"), Conversation(platform="ntfy", chat="chat")
+GONE = Conversation(platform="slack", chat="gone")
 FAILED = Result(state=InstantState.FAILED, words="No disk.")
 RAN = Result(state=InstantState.RAN, words="Fine.")
 
@@ -24,6 +25,9 @@ class Both:
 
     def targets(self, job: Job) -> Sequence[Conversation]:
         return (CHAT,)
+
+    def gone(self, job: Job) -> Sequence[Conversation]:
+        return (GONE,) if "dead" in job.plan.deliver else ()
 
     def homes(self, job: Job) -> Sequence[Conversation]:
         return (HOME,)
@@ -139,3 +143,27 @@ def test_an_end_of_a_run_is_a_result():
     assert of_run(RunEnded(outcome=Outcome.ANSWERED, text=" [SILENT] ", turns=1)).why == "silent"
     assert of_run(RunEnded(outcome=Outcome.LIMIT, text="", turns=1)).state is InstantState.FAILED
     assert RECHECK > 0
+
+
+async def test_a_result_whose_chat_is_gone_is_a_failed_letter_and_one_at_home_each_day(bench: Bench):
+    job = await bench.state()
+    plan = replace(job.plan, deliver=("dead", "chat"))
+    assert await bench.store.cron_jobs.edit(replace(job, plan=plan))
+    ended = [await bench.end(RAN), await bench.end(RAN)]
+    assert [each.letters[0] for each in ended] == [f"cron:j1:{each.due}:gone:0" for each in ended]
+    slot = await bench.store.outbox.find(ended[0].letters[0])
+    assert slot is not None
+    assert (slot.state, slot.error) == (SlotState.FAILED, "There is no such chat here any more.")
+    told = [each for each in await bench.letters() if each.startswith("home:")]
+    assert len(told) == 1
+    assert "cannot be delivered: slack:dm:gone is no chat here any more" in told[0]
+    bench.clock.set_now(bench.clock.now() + DAY + 1)
+    await bench.end(RAN)
+    assert len([each for each in await bench.letters() if each.startswith("home:")]) == 2
+
+
+async def test_a_failure_is_told_after_the_clock_was_set_back_by_a_year(bench: Bench):
+    await bench.end(FAILED)
+    bench.clock.set_now(bench.clock.now() - 365 * DAY)
+    await bench.end(FAILED)
+    assert len(await bench.letters()) == 2

@@ -16,7 +16,17 @@ import pytest
 from hermes_agent.core.chat import Conversation
 from hermes_agent.core.errors import HermesError
 from hermes_agent.store.database import Store, open_store
-from hermes_agent.store.work.cron.records import CatchUp, Instant, InstantState, Job, JobState, Overlap, Plan
+from hermes_agent.store.work.cron.records import (
+    MANUAL,
+    CatchUp,
+    Instant,
+    InstantState,
+    Job,
+    JobState,
+    Kind,
+    Overlap,
+    Plan,
+)
 from hermes_agent.store.workers import Timings
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.testing.place import FakePlace
@@ -27,12 +37,16 @@ from hermes_agent.work.cron.scripts import Scripts
 from tests.store.made import mail
 
 NOW = 1_764_244_800.0
+YEAR = 365 * 86_400
 
 
 class Nowhere:
     """No chat gets letters."""
 
     def targets(self, job: Job) -> Sequence[Conversation]:
+        return ()
+
+    def gone(self, job: Job) -> Sequence[Conversation]:
         return ()
 
     def homes(self, job: Job) -> Sequence[Conversation]:
@@ -76,10 +90,6 @@ class Sessions:
         self.filed.append(instant.due)
 
 
-async def nothing() -> None:
-    """What a process does first."""
-
-
 class Bench:
     """A process that fires, on a clock that a test moves."""
 
@@ -99,7 +109,7 @@ class Bench:
             sessions=self.sessions,
             scripts=scripts,
             most=most,
-            begin=nothing,
+            begin=self.store.cron_jobs.replan,
         )
 
     async def add(self, said: str, name: str = "j1", **more: object) -> Job:
@@ -318,3 +328,34 @@ async def test_two_processes_start_each_instant_once(bench: Bench):
             await asyncio.wait(tasks)
     runs = Counter(each.id for each in bench.sessions.started)
     assert (len(runs), set(runs.values())) == (20, {1})
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_a_clock_that_was_a_year_ahead_and_is_set_back_does_not_hold_jobs_up(bench: Bench, restarts: bool):
+    bench.clock.set_now(NOW + YEAR)
+    await bench.add("@hourly")
+    job = await bench.add("0 0 1 1 *", "yearly")
+    await bench.look()
+    await bench.store.cron_instants.ask_for(
+        Instant(job=job.id, due=int(NOW + YEAR), why=MANUAL, ready_at=NOW + YEAR + 60, late_at=NOW + 2 * YEAR)
+    )
+    bench.firing = bench.process() if restarts else bench.firing
+    for hour in (0, 1, 2):
+        bench.clock.set_now(NOW + hour * 3600 + 1)
+        await bench.look()
+    assert [each.due - int(NOW) for each in bench.sessions.started if each.job == "j1"] == [3600, 7200]
+    assert [each.why for each in bench.sessions.started if each.job == "yearly"] == [MANUAL]
+
+
+async def test_a_job_whose_times_no_calendar_holds_is_broken_and_the_others_run(bench: Bench):
+    job = await bench.add("@hourly", "a")
+    endless = replace(job.plan.schedule, kind=Kind.EVERY, spec=str(10**20))
+    assert await bench.store.cron_jobs.edit(replace(job, plan=replace(job.plan, schedule=endless)))
+    await bench.add("@hourly", "b")
+    await bench.look()
+    bench.clock.set_now(NOW + 3601)
+    await bench.look()
+    assert [each.job for each in bench.sessions.started] == ["b"]
+    found = await bench.store.cron_jobs.get("a")
+    assert found is not None
+    assert (found.state, found.why[:30]) == (JobState.BROKEN, "Its times cannot be computed: ")

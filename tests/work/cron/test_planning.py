@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.store.work.cron.records import CatchUp, Instant, InstantState, Job, Overlap, Plan, Planned
-from hermes_agent.work.cron.planning import MOST_AHEAD, decide, delay_of, plan
+from hermes_agent.work.cron.planning import MOST_AHEAD, delay_of, first_to_run, plan
 from hermes_agent.work.cron.schedule import parse
 
 NOW = 1_764_244_800.0  # 2025-11-27 12:00 UTC
@@ -81,9 +81,8 @@ def test_rows_that_waited_through_an_outage_count_with_those_that_were_never_mad
 
 
 def test_decisions_keep_their_order():
-    assert decide([], NOW, CatchUp.LAST, 60).run == []
-    found = decide([1, 2, 3], 4, CatchUp.LAST, 60)
-    assert (found.run, found.missed) == ([3], [1, 2])
+    assert first_to_run([], NOW, CatchUp.LAST, 60) == 0
+    assert first_to_run([1, 2, 3], 4, CatchUp.LAST, 60) == 2
 
 
 def test_a_clock_that_is_set_back_a_little_plans_on_from_where_it_was():

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.place import Command
 from hermes_agent.store.work.cron.records import Instant
 from hermes_agent.testing.place import FakePlace
@@ -68,3 +69,12 @@ async def test_a_script_that_was_started_before_is_found_and_not_started_again(f
     again = await scripts.run("a.sh", INSTANT, "/work")
     assert (first, len(place.started)) == (again, 1)
     assert isinstance(place.started[0].command, Command)
+
+
+async def test_a_script_whose_starter_died_before_it_began_is_started_again(folder: Path):
+    (folder / "a.sh").write_text("echo hello")
+    place = LocalPlace(folder=folder.parent / "exec", env={"PATH": "/usr/bin:/bin"}, begin_seconds=0.1)
+    (claimed := folder.parent / "exec" / "cron" / "j1-100").mkdir(parents=True)
+    (claimed / "out").touch()
+    found = await Scripts(place=place, folder=folder, seconds=5.0).run("a.sh", INSTANT, str(folder))
+    assert (found.text, found.code) == ("hello\n", 0)

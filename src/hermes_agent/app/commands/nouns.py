@@ -1,4 +1,4 @@
-"""Slash commands /learn, /curator, /kanban and /memory, which have subcommands; and /skills and /bundles, which list
+"""Slash commands /learn, /curator, /trust and /memory, which have subcommands; and /skills and /bundles, which list
 skills and bundles."""
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from enum import StrEnum
@@ -181,14 +182,39 @@ async def say_verb(noun: Noun, access: Access[Any], words: Sequence[str]) -> str
     if verb is None:
         raise HermesError(noun.usage)
     places = [each for each in verb.arguments if not each.flag]
+    given = {each.name: each.default for each in verb.arguments}
+    given |= _options(noun, verb, rest)
     if places and places[-1].kind is Kind.WORDS and len(rest) > len(places):
         rest[len(places) - 1 :] = [" ".join(rest[len(places) - 1 :])]
-    given = {each.name: each.default for each in verb.arguments}
     given |= {place.name: _read(noun, place, word) for place, word in zip(places, rest, strict=False)}
     if len(rest) > len(places) or any(given[each.name] is None for each in places):
         raise HermesError(noun.usage)
     found = await verb.act(access, **given)
     return (verb.text(found) if found or not verb.nothing else "") or verb.nothing
+
+
+def typed(text: str) -> list[str]:
+    """The words of a line, where `"` joins several. Raises `HermesError`."""
+    lexer = shlex.shlex(text, posix=True)
+    lexer.whitespace_split, lexer.quotes, lexer.escape, lexer.commenters = True, '"', "", ""
+    try:
+        return list(lexer)
+    except ValueError as error:
+        raise HermesError(f"The quotes do not match: {text}") from error
+
+
+def _options(noun: Noun, verb: Verb, words: list[str]) -> dict[str, Any]:
+    """Take the options of a verb out of the words. Raises `HermesError` for one without its value."""
+    flags, given = {each.flag: each for each in verb.arguments if each.flag}, dict[str, Any]()
+    for at in reversed([number for number, word in enumerate(words) if word.partition("=")[0] in flags]):
+        flag, has_value, value = words.pop(at).partition("=")
+        if flags[flag].kind is Kind.SWITCH:
+            given[flags[flag].name] = True
+            continue
+        if not has_value and at == len(words):
+            raise HermesError(f"Say what {flag} is. {noun.usage}")
+        given[flags[flag].name] = _read(noun, flags[flag], value if has_value else words.pop(at))
+    return given
 
 
 def _read(noun: Noun, place: Argument, word: str) -> str | int:

@@ -65,6 +65,12 @@ async def count_commands(system: System, session: str) -> int:
     return count
 
 
+async def unserved(system: System) -> str:
+    """What no process runs, for a status line; empty where one does."""
+    nobody = await system.store.cron_jobs.are_on() and not await system.store.activity.serving()
+    return "! nobody runs the jobs" if nobody else ""
+
+
 def is_reviewing(system: System) -> bool:
     """Whether this process reviews a conversation now."""
     jobs = system.learner.reviewing

@@ -3,32 +3,46 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+from hermes_agent.app.manifest import TOOLSETS
 from hermes_agent.app.work.board import opened_board
 from hermes_agent.core.chat import Conversation, Standing
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.paths import read_small
 from hermes_agent.store.work.cards import Card as Card
-from hermes_agent.store.work.cards import CardEvent, CardFile, CardRow, CardRun, Reason, Status
+from hermes_agent.store.work.cards import CardEvent, CardFile, CardRun, Reason, Status
+from hermes_agent.store.work.cards import CardRow as CardRow
+from hermes_agent.tools.surfaces import check_toolset
 from hermes_agent.work.board.beads import Plan, exported, import_issues, read_issues
-from hermes_agent.work.board.board import Board, CardView
-from hermes_agent.work.board.new_cards import BASE, MAIN, NewCard, meant
+from hermes_agent.work.board.board import Board
+from hermes_agent.work.board.board import CardView as CardView
+from hermes_agent.work.board.new_cards import MAIN, NewCard, assignee_of, meant
 from hermes_agent.work.board.rules import By, Order, Role
 from hermes_agent.work.board.rules import Verb as Act
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
 
+P = ParamSpec("P")
+T = TypeVar("T")
 NOBODY = "Nothing works on cards now: start `hermes gateway` or `hermes worker`."
 MOST = 10_000
 LARGEST_IMPORT = 256 << 20
 PERSONAL = frozenset({"cli", "library", "api", "agent"})
 """Where no letter is delivered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made(Card):
+    """A card that was asked for; one whose key was used before is not new."""
+
+    is_new: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +75,7 @@ def by_of(access: Access[HomeSystem]) -> By:
     """The person as an actor on the board. Where others read along, the owner too sees only what is theirs."""
     role = Role.OWNER if access.sees_all else Role.MEMBER
     is_private = access.where is None or access.where.is_private
-    return By(name=access.who.key, role=role, sees_all=access.sees_all and is_private)
+    return By(name=access.who.key, role=role, sees_all=access.sees_all and is_private, folder=access.folder)
 
 
 async def list_cards(
@@ -72,34 +86,72 @@ async def list_cards(
         raise HermesError(meant("status", status, list(Status)))
     async with board_of(access) as found:
         by = by_of(access)
+        if board:
+            await found.new.board(board)
+        if assignee:
+            await found.new.profile(assignee)
         author = "" if by.sees_all else by.name
         rows = await found.cards.list_cards(
             board,
             status=status,
-            assignee="" if assignee == BASE else assignee,
+            assignee=assignee_of(assignee),
             tenant=tenant,
             author=author,
-            limit=MOST,
+            limit=MOST + 1,
         )
-        return Listing(cards=rows, notice="" if await found.runs.is_dispatched() else NOBODY)
+        notices = [f"More than {MOST:,} cards: name a status, board or assignee."] if len(rows) > MOST else []
+        notices += [] if await found.runs.is_dispatched() else [NOBODY]
+        return Listing(cards=rows[:MOST], notice=" ".join(notices))
 
 
-async def show_card(access: Access[HomeSystem], card: str) -> CardView:
-    """A card with everything around it."""
-    async with board_of(access) as board:
-        return await board.view(by_of(access), card)
+def on_board(
+    act: Callable[Concatenate[Board, By, P], Awaitable[T]],
+) -> Callable[Concatenate[Access[Any], P], Awaitable[T]]:
+    """The operation that does something on the board."""
+
+    async def operation(access: Access[Any], /, *args: P.args, **given: P.kwargs) -> T:
+        async with board_of(access) as board:
+            return await act(board, by_of(access), *args, **given)
+
+    return operation
 
 
-async def create_card(access: Access[HomeSystem], title: str, **said: str | float | bool) -> Card:
+def _moves(verb: Act) -> Callable[..., Awaitable[Card]]:
+    async def act(board: Board, by: By, card: str, text: str = "") -> Card:
+        return await board.move(by, card, Order(verb=verb), text=text)
+
+    return act
+
+
+async def _block(board: Board, by: By, card: str, why: str) -> Card:
+    return await board.block(by, card, Reason.NEEDS_INPUT, why)
+
+
+async def _move(board: Board, by: By, card: str, status: str) -> Card:
+    if status not in set(Status):
+        raise HermesError(meant("status", status, list(Status)))
+    return await board.move(by, card, Order(verb=Act.MOVE, status=Status(status)))
+
+
+show_card, delete_card, assign_card = on_board(Board.view), on_board(Board.delete), on_board(Board.assign)
+complete_card, comment_card, link_cards = on_board(Board.complete), on_board(Board.comment), on_board(Board.link)
+start_card, unblock_card = on_board(_moves(Act.START)), on_board(_moves(Act.UNBLOCK))
+cancel_card, archive_card = on_board(_moves(Act.CANCEL)), on_board(_moves(Act.ARCHIVE))
+block_card, move_card = on_board(_block), on_board(_move)
+
+
+async def create_card(access: Access[HomeSystem], title: str, **said: str | float | bool) -> Made:
     """Create a card; whoever creates it from a chat is told how it goes. `said` are fields of `NewCard`, lists with
     commas."""
     lists = {name: _words(str(said.pop(name, ""))) for name in ("parents", "skills", "toolsets")}
+    for toolset in lists["toolsets"]:
+        check_toolset(toolset, TOOLSETS)
     new = NewCard(title=title, **lists, **said)  # type: ignore[arg-type]  # the fields' own names
     async with board_of(access) as board:
         created = await board.create(by_of(access), new)
         if access.where is not None and access.where.platform not in PERSONAL:
             await board.watch(created.card.id, access.where)
-        return created.card
+        return Made(is_new=created.is_new, **{each.name: getattr(created.card, each.name) for each in fields(Card)})
 
 
 async def update_card(access: Access[HomeSystem], card: str, **said: str | float) -> Card:
@@ -108,71 +160,6 @@ async def update_card(access: Access[HomeSystem], card: str, **said: str | float
     given = {name: "" if value == "none" else value for name, value in given.items()}
     async with board_of(access) as board:
         return await board.update(by_of(access), card, **given)
-
-
-async def delete_card(access: Access[HomeSystem], card: str) -> str:
-    """Remove a card that never ran; any other is archived."""
-    async with board_of(access) as board:
-        return await board.delete(by_of(access), card)
-
-
-async def assign_card(access: Access[HomeSystem], card: str, assignee: str) -> Card:
-    """Give a card to a profile."""
-    async with board_of(access) as board:
-        return await board.assign(by_of(access), card, assignee)
-
-
-async def move_card(access: Access[HomeSystem], card: str, status: str) -> Card:
-    """Move a card to triage, todo or ready; a running one is stopped."""
-    if status not in set(Status):
-        raise HermesError(meant("status", status, list(Status)))
-    return await _act(access, card, Order(verb=Act.MOVE, status=Status(status)))
-
-
-async def start_card(access: Access[HomeSystem], card: str) -> Card:
-    """Have a waiting card begin as soon as there is room."""
-    return await _act(access, card, Order(verb=Act.START))
-
-
-async def unblock_card(access: Access[HomeSystem], card: str, answer: str = "") -> Card:
-    """Let a blocked card continue, with an answer for whoever works on it."""
-    return await _act(access, card, Order(verb=Act.UNBLOCK), answer)
-
-
-async def cancel_card(access: Access[HomeSystem], card: str) -> Card:
-    """Cancel a card; its process is stopped."""
-    return await _act(access, card, Order(verb=Act.CANCEL))
-
-
-async def archive_card(access: Access[HomeSystem], card: str) -> Card:
-    """Archive a card that is done or cancelled; its workspace goes some days later."""
-    return await _act(access, card, Order(verb=Act.ARCHIVE))
-
-
-async def complete_card(access: Access[HomeSystem], card: str, summary: str) -> Card:
-    """Say that a card is done, or accept one that waits for a person."""
-    async with board_of(access) as board:
-        return await board.complete(by_of(access), card, summary)
-
-
-async def block_card(access: Access[HomeSystem], card: str, why: str) -> Card:
-    """Hold a card back until a person unblocks it."""
-    async with board_of(access) as board:
-        return await board.block(by_of(access), card, Reason.NEEDS_INPUT, why)
-
-
-async def comment_card(access: Access[HomeSystem], card: str, text: str) -> str:
-    """Say something on a card, to whoever works on it."""
-    async with board_of(access) as board:
-        await board.view(by_of(access), card)
-        await board.comment(by_of(access), card, text)
-    return "Said."
-
-
-async def link_cards(access: Access[HomeSystem], parent: str, child: str, remove: bool = False) -> Card:
-    """Make a card wait for another one (its parent), or no longer."""
-    async with board_of(access) as board:
-        return await board.link(by_of(access), parent, child, remove=remove)
 
 
 async def attach_file(access: Access[HomeSystem], card: str, path: str) -> CardFile:
@@ -203,7 +190,7 @@ async def list_boards(access: Access[HomeSystem], name: str = "") -> Sequence[st
     async with board_of(access) as board:
         if name:
             access.check_owner("Only the owner creates boards.")
-            await board.create_board(name)
+            await board.new.create_board(name)
         return sorted({MAIN, *await board.cards.boards()})
 
 
@@ -242,12 +229,8 @@ async def export_cards(access: Access[HomeSystem], board: str = MAIN) -> str:
     """All cards of a board as issues, for `bd import` (JSON lines)."""
     access.check_owner("Only the owner exports cards.")
     async with board_of(access) as found:
+        await found.new.board(board)
         return await exported(found, board)
-
-
-async def _act(access: Access[HomeSystem], card: str, order: Order, text: str = "") -> Card:
-    async with board_of(access) as board:
-        return await board.move(by_of(access), card, order, text=text)
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hermes_agent.app.manifest import TOOLSETS
 from hermes_agent.app.operations.access import Argument, Kind, Noun, option, place, verb
 from hermes_agent.app.work.cron_drafts import Draft
-from hermes_agent.app.work.cron_facts import InstantFacts, JobFacts, job_line, job_text, run_line
 from hermes_agent.app.work.cron_imports import Imported, import_jobs, imported_text
-from hermes_agent.app.work.cron_jobs import CronService, UnknownJob
+from hermes_agent.app.work.cron_jobs import CronService, InstantFacts, JobFacts, job_line, job_text, run_line
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.store.work.cron.records import InstantState, JobState
-from hermes_agent.work.cron.schedule import local
+from hermes_agent.store.work.cron.records import InstantState, Job, JobState
+from hermes_agent.work.cron.schedule import instants, local
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
 
 NONE = "none"
-__all__ = ["InstantFacts", "JobFacts", "UnknownJob"]
+NOT_SAID = -1
+__all__ = ["InstantFacts", "JobFacts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,7 @@ class Status:
     running: int
     wrong: tuple[str, ...]
     notice: str = ""
+    zone: str = "UTC"
 
 
 def jobs_of(access: Access[HomeSystem]) -> CronService:
@@ -45,6 +47,7 @@ def jobs_of(access: Access[HomeSystem]) -> CronService:
         settings=system.settings,
         home=system.home,
         toolsets=tuple(TOOLSETS),
+        where=access.where,
     )
 
 
@@ -58,40 +61,39 @@ async def list_jobs(access: Access[HomeSystem]) -> list[JobFacts]:
 
 async def create_job(access: Access[HomeSystem], schedule: str, prompt: str = "", **given: Any) -> JobFacts:  # noqa: ANN401  what options gave
     """Make a job."""
-    service, where = jobs_of(access), access.where
+    where = access.where.key if access.where is not None else ""
     draft = _draft(schedule=schedule, prompt=prompt, **given)
-    job = await service.create(access.who, draft, where.key if where is not None else "")
-    return await service.facts(job, await service.served())
+    return await _facts(access, jobs_of(access).create(access.who, draft, where))
 
 
 async def edit_job(access: Access[HomeSystem], job: str, **given: Any) -> JobFacts:  # noqa: ANN401  what options gave
     """Change a job."""
-    service = jobs_of(access)
-    return await service.facts(await service.edit(access.who, job, _draft(**given)))
+    return await _facts(access, jobs_of(access).edit(access.who, job, _draft(**given)))
 
 
 async def show_job(access: Access[HomeSystem], job: str) -> JobFacts:
     """One job."""
-    service = jobs_of(access)
-    return await service.facts(await service.find(access.who, job), await service.served())
+    return await _facts(access, jobs_of(access).find(access.who, job))
 
 
 async def pause_job(access: Access[HomeSystem], job: str) -> JobFacts:
     """Pause a job."""
-    service = jobs_of(access)
-    return await service.facts(await service.pause(access.who, job))
+    return await _facts(access, jobs_of(access).pause(access.who, job))
 
 
 async def resume_job(access: Access[HomeSystem], job: str) -> JobFacts:
     """Let a paused, broken or finished job go on."""
-    service = jobs_of(access)
-    return await service.facts(await service.resume(access.who, job), await service.served())
+    return await _facts(access, jobs_of(access).resume(access.who, job))
 
 
 async def run_job(access: Access[HomeSystem], job: str) -> JobFacts:
     """Have a job run at once."""
+    return await _facts(access, jobs_of(access).run_now(access.who, job))
+
+
+async def _facts(access: Access[HomeSystem], job: Awaitable[Job]) -> JobFacts:
     service = jobs_of(access)
-    return await service.facts(await service.run_now(access.who, job), await service.served())
+    return await service.facts(await job, await service.served())
 
 
 async def remove_job(access: Access[HomeSystem], job: str) -> str:
@@ -102,25 +104,26 @@ async def remove_job(access: Access[HomeSystem], job: str) -> str:
 async def list_runs(access: Access[HomeSystem], job: str, limit: int = 20) -> list[InstantFacts]:
     """What came of a job's times, the latest first."""
     service = jobs_of(access)
-    found = await service.find(access.who, job)
-    return [await service.instant(each) for each in await access.system.store.cron_instants.of(found.id, limit)]
+    return await service.runs(await service.find(access.who, job), limit)
 
 
 async def status(access: Access[HomeSystem]) -> Status:
     """Whether somebody runs the jobs, and which went wrong."""
-    service, store = jobs_of(access), access.system.store
-    found = [await service.facts(job) for job in await service.all(access.who)]
-    dues = [await store.cron_jobs.next_of(each.id) for each in found if each.state == JobState.ON.value]
-    ahead = await store.cron_instants.ahead(1)
+    service, now = jobs_of(access), access.system.clock.now()
+    jobs = await service.all(access.who)
+    found = [await service.facts(job) for job in jobs]
+    dues = [next(instants(job.plan.schedule, int(now)), None) for job in jobs if job.state is JobState.ON]
+    ahead = await access.system.store.cron_instants.ahead(1)
     notice = await service.served()
     return Status(
         served=not notice,
         jobs=len(found),
-        on=sum(each.state == JobState.ON.value for each in found),
+        on=len(dues),
         next=min((due for due in dues if due is not None), default=None),
         running=ahead.running,
         wrong=tuple(each.name for each in found if went_wrong(each)),
         notice=notice,
+        zone=service.zone,
     )
 
 
@@ -151,17 +154,19 @@ def status_text(found: Status) -> str:
     """The status in sentences."""
     lines = [found.notice or "Jobs are run."]
     lines += [f"{found.on} of {found.jobs} jobs are on; {found.running} under way."]
-    lines += [f"Next: {local(found.next, 'UTC')}."] if found.next else []
+    lines += [f"Next: {local(found.next, found.zone)}."] if found.next else []
     lines += [f"Went wrong the last time: {', '.join(found.wrong)}."] if found.wrong else []
     return "\n".join(lines)
 
 
 def _draft(**given: Any) -> Draft:  # noqa: ANN401  what options gave
-    """The draft of what was given: an empty text, False and 0 say nothing, and the word `none` takes a thing away."""
-    said = {key: value for key, value in given.items() if value not in ("", False, None)}
+    """The draft of what was given: an empty text, False and -1 say nothing, and the word `none` takes a thing away."""
+    said = {key: value for key, value in given.items() if value not in ("", None, NOT_SAID) and value is not False}
     said |= {key: "" for key, value in said.items() if value == NONE and key != "prompt"}
     if said.pop("no_agent", False):
         said["agent"] = False
+    if said.pop("loud", False):
+        said["quiet"] = False
     return Draft(**said)
 
 
@@ -170,7 +175,7 @@ def _text(name: str, about: str) -> Argument:
 
 
 def _number(name: str, about: str) -> Argument:
-    return option(name, f"--{name.replace('_', '-')}", about, Kind.NUMBER, 0)
+    return option(name, f"--{name.replace('_', '-')}", about, Kind.NUMBER, NOT_SAID)
 
 
 OPTIONS = (
@@ -196,7 +201,16 @@ OPTIONS = (
     _text("money", "Most US dollars of one run."),
     _number("tokens", "Most tokens of one run."),
     _number("retries", "Tries after a failure of the provider."),
+    _text("session", "fresh: each run has a session of its own (the default); same: they continue one."),
     option("quiet", "--quiet", "Show failures in lists alone."),
+)
+CREATES = (place("schedule"), place("prompt", default=""), *OPTIONS)
+EDITS = (
+    _text("schedule", "Another schedule."),
+    _text("prompt", "Another prompt."),
+    *OPTIONS,
+    option("agent", "--agent", "Ask a model again."),
+    option("loud", "--loud", "Report failures again."),
 )
 CRON = Noun(
     name="cron",
@@ -218,22 +232,24 @@ CRON = Noun(
             "create",
             "Make a job: a schedule (`0 9 * * 1-5`, `every 90m`, `in 20m`, a time) and a prompt.",
             create_job,
-            place("schedule"),
-            place("prompt", default=""),
-            *OPTIONS,
+            *CREATES,
             text=job_text,
         ),
-        verb("add", "As create.", create_job, place("schedule"), place("prompt", default=""), *OPTIONS, text=job_text),
+        verb("add", "As create.", create_job, *CREATES, text=job_text),
         verb("show", "Show a job.", show_job, place("job"), text=job_text),
-        verb("next", "Show the next times of a job.", show_job, place("job"), text=lambda job: "\n".join(job.next)),
+        verb(
+            "next",
+            "Show the next times of a job.",
+            show_job,
+            place("job"),
+            text=lambda job: "\n".join(job.next) or f"{job.name} is {job.state}: it has no next time.",
+        ),
         verb(
             "edit",
             "Change a job.",
             edit_job,
             place("job"),
-            _text("schedule", "Another schedule."),
-            _text("prompt", "Another prompt."),
-            *OPTIONS,
+            *EDITS,
             text=job_text,
         ),
         verb("pause", "Pause a job.", pause_job, place("job"), text=job_text),

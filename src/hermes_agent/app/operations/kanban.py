@@ -8,6 +8,7 @@ from hermes_agent.app.operations.access import Argument, Kind, Noun, Verb, optio
 from hermes_agent.app.operations.board import (
     Counts,
     Listing,
+    Made,
     archive_card,
     assign_card,
     attach_file,
@@ -117,6 +118,10 @@ def _stands(card: Card) -> str:
     return f"{card.id} is {card.status}{waits}."
 
 
+def _made(card: Made) -> str:
+    return _stands(card) if card.is_new else f"{card.id} was there already; it is {card.status}."
+
+
 CARD = place("card", metavar="CARD")
 CREATES = (
     place("title", Kind.WORDS),
@@ -134,6 +139,7 @@ CREATES = (
     option("model", "--model", "The model that works on it.", Kind.TEXT, ""),
     option("max_minutes", "--max-minutes", "Minutes that one attempt may take; 0: any.", Kind.NUMBER, 0),
     option("max_attempts", "--max-attempts", "Failed attempts before it is blocked; 0: as set.", Kind.NUMBER, 0),
+    option("goal_turns", "--goal-turns", "Runs it has by itself until it is complete; 0: one.", Kind.NUMBER, 0),
     option("key", "--key", "The same key again gives the first card.", Kind.TEXT, ""),
     option("triage", "--triage", "It has to be thought through first."),
     option("hold", "--hold", "It begins blocked, until a person unblocks it."),
@@ -148,6 +154,7 @@ CHANGES = (
     option("check", "--check", "As in create; none takes it away.", Kind.TEXT, ""),
     option("max_minutes", "--max-minutes", "Minutes that one attempt may take.", Kind.NUMBER, -1),
     option("max_attempts", "--max-attempts", "Failed attempts before it is blocked.", Kind.NUMBER, -1),
+    option("goal_turns", "--goal-turns", "Runs it has by itself until it is complete.", Kind.NUMBER, -1),
 )
 FILTERS = (
     place("status", default=""),
@@ -169,18 +176,18 @@ KANBAN = Noun(
     verbs=(
         verb("list", "List cards, the most urgent first.", list_cards, *FILTERS, text=listed),
         verb("show", "Show a card with everything around it.", show_card, CARD, text=shown),
-        verb("create", "Create a card.", create_card, *CREATES, text=_stands),
+        verb("create", "Create a card.", create_card, *CREATES, text=_made),
         verb("update", "Change what a card says.", update_card, *CHANGES, text=_stands),
         verb("delete", "Remove a card that never ran; any other is archived.", delete_card, CARD),
         _moves("assign", "Give a card to a profile.", assign_card, place("assignee", metavar="PROFILE")),
         _moves("move", "Move a card to triage, todo or ready; a running one is stopped.", move_card, place("status")),
         _moves("start", "Have a waiting card begin as soon as there is room.", start_card),
         _moves("block", "Hold a card back until a person unblocks it.", block_card, place("why", Kind.WORDS)),
-        _moves("unblock", "Unblock a card, with an answer.", unblock_card, place("answer", Kind.WORDS, "")),
+        _moves("unblock", "Unblock a card, with an answer.", unblock_card, place("text", Kind.WORDS, "", "ANSWER")),
         _moves("complete", "Say that a card is done, or accept it.", complete_card, place("summary", Kind.WORDS)),
         _moves("cancel", "Cancel a card; its process is stopped.", cancel_card),
         _moves("archive", "Archive a card that is done or cancelled.", archive_card),
-        verb("comment", "Say something on a card.", comment_card, CARD, place("text", Kind.WORDS)),
+        verb("comment", "Say something on a card.", comment_card, CARD, place("text", Kind.WORDS), nothing="Said."),
         verb(
             "link",
             "Make a card wait for another one, its parent.",

@@ -120,9 +120,9 @@ async def show_status(access: Access[HomeSystem]) -> Status:
     work = [_piece(each, now, is_served=is_served) for each in active]
     work += await standing(access)
     left = sum(each.queue == SERVED and not each.held for each in active)
-    warning = (
-        f"Nobody serves this home: {plural(left, 'piece')} of work wait. {START}." if left and not is_served else ""
-    )
+    idle = [f"{plural(left, 'piece')} of work wait"] if left else []
+    idle += ["no scheduled job runs"] if await access.system.store.cron_jobs.are_on() else []
+    warning = f"Nobody serves this home: {', '.join(idle)}. {START}." if idle and not is_served else ""
     return Status(serving=serving, work=tuple(work), warning=warning)
 
 

@@ -36,7 +36,7 @@ ALARMS: tuple[str, ...] = (
     "hermes_agent.app.work.board:board_alarm",
     "hermes_agent.app.work.goals:goal_alarm",
 )
-"""The sources of the alarm of a process that serves everybody: each is made of the needs."""
+"""The sources of the alarm of a process that serves everybody: each is made of the needs (None: there is none)."""
 GOALS = "hermes_agent.app.work.goals:goal_work"
 """The goals of a process: loaded for whoever has an open one."""
 OWNER = "owner"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
-from hermes_agent.app.household import open_store_of
+from hermes_agent.app.chats.people import People
+from hermes_agent.app.household import local_owner, open_store_of
 from hermes_agent.app.places import walls
 from hermes_agent.app.process import Options
-from hermes_agent.app.settings import Settings
+from hermes_agent.app.settings import Settings, standing_by_key
 from hermes_agent.app.work import OWNER
-from hermes_agent.core.chat import Standings
+from hermes_agent.core.chat import Principal, Standing, Standings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import UnknownCard
 from hermes_agent.core.messages import Trust
@@ -20,7 +22,6 @@ from hermes_agent.core.tool import CallContext
 from hermes_agent.host.config import load
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import Home, card_workspaces, environment
-from hermes_agent.runs.alarm import Source
 from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.place import Place
 from hermes_agent.sandbox.walls import UNBOUNDED
@@ -28,31 +29,20 @@ from hermes_agent.store.database import Store
 from hermes_agent.store.transaction import Dialect
 from hermes_agent.store.work.cards import Status
 from hermes_agent.tools.files.guard import Guard
+from hermes_agent.tools.surfaces import standing_here
 from hermes_agent.work.board.board import Board
 from hermes_agent.work.board.dispatcher import Dispatcher, Machine
+from hermes_agent.work.board.dispatcher import one_round as one_round
 from hermes_agent.work.board.rules import By, Role
 from hermes_agent.work.board.tools import BoardTools
 from hermes_agent.work.board.worker import CardWorker as CardWorker
+from hermes_agent.work.board.worker import Holding
 from hermes_agent.work.board.worker import adopt as adopt
 from hermes_agent.work.board.workspaces import Workspaces
 
 RECORDS = "board-exec"
 MARK = "HERMES_KANBAN_EXEC"
 """The variable by which all that a card's process started is known."""
-
-
-class NoAlarm:
-    """An alarm source of a process that has nothing to do at times."""
-
-    async def next_due(self) -> float | None:
-        """Never."""
-        return None
-
-    async def fire(self) -> None:
-        """Nothing."""
-
-    async def close(self) -> None:
-        """Nothing."""
 
 
 class Programs(LocalPlace):
@@ -106,11 +96,32 @@ def _objection(base: Home, settings: Settings) -> Callable[[Path], str]:
     return objection
 
 
-def board_alarm(needs: Needs) -> Source:
+async def held_for(holding: Holding, settings: Settings) -> tuple[Holding, Principal]:
+    """A held card with the right of its person, who is looked up in the settings of the base home. Whether they may
+    use the agent at all is for the dispatcher."""
+    people, key = People(settings.gateway.channels), holding.card.person
+    await people.meet(holding.board.store)
+    platform, _, user = key.partition(":")
+    found = people.standing(key) or standing_by_key(settings.api, key) or standing_here(key)
+    if not user or found is Standing.OWNER:
+        return replace(holding, by=replace(holding.by, sees_all=True)), local_owner()
+    return holding, Principal(platform=platform, user=user, standing=Standing.MEMBER)
+
+
+def standing_beside(person: Principal, key: str) -> Standing:
+    """The role of whoever works beside the person of a card."""
+    return person.standing if key == person.key else standing_here(key)
+
+
+def board_alarm(needs: Needs) -> Dispatcher | None:
     """The dispatcher of a base home; a profile has none, since the base home starts the processes of all."""
+    is_wanted = needs.get(Settings).board.dispatch and not needs.get(Home).profile
+    return dispatcher_of(needs) if is_wanted else None
+
+
+def dispatcher_of(needs: Needs) -> Dispatcher:
+    """The dispatcher of a base home."""
     home, settings = needs.get(Home), needs.get(Settings)
-    if home.profile or not settings.board.dispatch:
-        return NoAlarm()
     store, clock = needs.get(Store), needs.get(Clock)
     machine = Machine(
         host=store.workers.machine if store.dialect is Dialect.POSTGRES else "",
@@ -118,7 +129,13 @@ def board_alarm(needs: Needs) -> Source:
         checks=needs.later(Place),
         workspaces=Workspaces(card_workspaces(home), environment()),
     )
-    return Dispatcher(board_on(home, settings, store, clock), clock, machine)
+    standings = needs.get(Standings)
+    return Dispatcher(
+        board_on(home, settings, store, clock),
+        clock,
+        machine,
+        lambda person: ":" not in person or standings.of(person) is not Standing.GUEST,
+    )
 
 
 def card_state(needs: Needs) -> Callable[[str, str], Awaitable[str]]:
@@ -147,8 +164,13 @@ def board_tools(needs: Needs) -> BoardTools:
     def by(context: CallContext) -> By:
         if holding is not None:
             return holding.by
-        owner = all(needs.get(Standings).is_owner(each) for each in context.speakers)
-        tainted = context.trust is not Trust.CLEAN
-        return By(name=context.speaker or "agent", role=Role.AGENT, sees_all=owner, tainted=tainted)
+        others = [each for each in context.speakers if not needs.get(Standings).is_owner(each)]
+        return By(
+            name=context.speaker or next(iter(others), "agent"),
+            role=Role.AGENT,
+            sees_all=not others,
+            tainted=context.trust is not Trust.CLEAN,
+            folder=context.workspace,
+        )
 
     return BoardTools(opened, by)

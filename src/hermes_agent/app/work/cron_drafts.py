@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from hermes_agent.app.chats.settings import ChannelSettings, place_named
-from hermes_agent.app.work.cron_places import ALL, LOCAL, ORIGIN
-from hermes_agent.core.chat import Conversation, Principal, Standing
+from hermes_agent.app.chats.settings import ChannelSettings, GatewaySettings, homes_in, place_named
+from hermes_agent.core.chat import Conversation, Principal, Standing, Standings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
+from hermes_agent.host.paths import Home
+from hermes_agent.providers.vendor import Level
 from hermes_agent.scanner.scan import alarms
-from hermes_agent.store.work.cron.records import CatchUp, Job, Kind, Overlap, Plan
+from hermes_agent.store.work.cron.records import FRESH, SAME, CatchUp, Job, Kind, Overlap, Plan
 from hermes_agent.tools.surfaces import check_toolset
 from hermes_agent.work.cron.schedule import parse
 from hermes_agent.work.cron.scripts import script_path
 
-LONGEST_PROMPT = 20_000
+LONGEST_PROMPT = 1_000_000
+NUMBERS: Mapping[str, int] = {
+    "window": 31 * 86_400,
+    "jitter": 86_400,
+    "seconds": 86_400,
+    "retries": 20,
+    "tokens": 10**12,
+    "repeat": 10**9,
+}
+"""The most that a number of a job may be."""
 OWNERS = ("script", "gate", "folder")
-PLAIN = (
-    "prompt",
-    "script",
-    "gate",
-    "agent",
-    "model",
-    "effort",
-    "folder",
-    "window",
-    "jitter",
-    "seconds",
-    "retries",
-    "tokens",
-    "quiet",
-)
+ELSEWHERE = ("schedule", "name", "zone", "repeat", "ends", "context_from")
+"""What of a draft is no field of a plan, or needs more than its text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +65,7 @@ class Draft:
     ends: str | None = None
     tokens: int | None = None
     quiet: bool | None = None
+    session: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,24 +80,18 @@ class Drafting:
         """Whether letters can go to that conversation."""
         return bool(origin) and Conversation.parse(origin).platform in self.channels
 
-    async def plan(self, who: Principal, draft: Draft, base: Plan, jobs: Sequence[Job]) -> Plan:
+    async def plan(self, who: Principal, draft: Draft, base: Plan, jobs: Sequence[Job], now: float) -> Plan:
         """The plan with what a draft says; `jobs` are those that it may take the words of. Raises `HermesError`."""
         given = {each.name: getattr(draft, each.name) for each in fields(Draft)}
         said = {key: value for key, value in given.items() if value is not None}
         if who.standing is not Standing.OWNER and (own := [key for key in OWNERS if said.get(key)]):
             raise HermesError(f"Only the owner's jobs have a {own[0]}.")
-        changes: dict[str, Any] = {key: said[key] for key in PLAIN if key in said}
-        changes |= {key: _list(said[key]) for key in ("deliver", "skills") if key in said}
-        if "toolsets" in said:
-            changes["toolsets"] = _list(said["toolsets"]) or None
-        if "catch_up" in said:
-            changes["catch_up"] = _choice(CatchUp, said["catch_up"], "catch-up")
-        if "overlap" in said:
-            changes["overlap"] = _choice(Overlap, said["overlap"], "overlap")
-        if "money" in said:
-            changes["money"] = _dollars(said["money"])
+        for name, most in NUMBERS.items():
+            if not 0 <= said.get(name, 0) <= most or (name == "seconds" and said.get(name) == 0):
+                raise HermesError(f"`{name}` is a number up to {most:,}.")
+        changes = {key: READ.get(key, _same)(value) for key, value in said.items() if key not in ELSEWHERE}
         if "ends" in said:
-            changes["ends"] = float(_moment(said["ends"], base)) if said["ends"] else None
+            changes["ends"] = float(_moment(said["ends"], base, now)) if said["ends"] else None
         if "context_from" in said:
             changes["context_from"] = tuple(_id_of(jobs, each) for each in _list(said["context_from"]))
         made = replace(base, **changes)
@@ -112,9 +104,9 @@ class Drafting:
         if not made.agent and not made.script:
             raise HermesError("A job without an agent needs a script: its output is the message.")
         if len(made.prompt) > LONGEST_PROMPT:
-            raise HermesError(
-                f"The prompt is longer than {LONGEST_PROMPT:,} characters: put it into a file or a skill."
-            )
+            raise HermesError(f"The prompt is longer than {LONGEST_PROMPT:,} characters: put it into a file.")
+        if made.session == SAME and made.overlap is Overlap.STOP:
+            raise HermesError("A job that continues one session cannot stop its own run: say `skip` or `queue`.")
         for script in filter(None, (made.script, made.gate)):
             script_path(self.scripts, script)
         if made.folder and not Path(made.folder).is_dir():
@@ -148,25 +140,31 @@ def _list(text: str) -> tuple[str, ...]:
     return tuple(each.strip() for each in text.split(",") if each.strip())
 
 
-def _choice(kind: type[CatchUp] | type[Overlap], said: str, what: str) -> CatchUp | Overlap:
-    try:
-        return kind(said)
-    except ValueError as error:
-        raise HermesError(f"`{said}` is no {what}: say {', '.join(each.value for each in kind)}.") from error
+def _choice(known: Sequence[str], said: str, what: str) -> str:
+    if said not in known:
+        raise HermesError(f"`{said}` is no {what}: say {', '.join(known)}.")
+    return said
+
+
+def _same(said: Any) -> Any:  # noqa: ANN401  the value of any field
+    return said
 
 
 def _dollars(said: str) -> int | None:
     """US dollars as nanodollars; None for nothing said."""
     try:
-        return int(float(said) * 1e9) if said else None
-    except (ValueError, OverflowError) as error:
-        raise HermesError(f"`{said}` is no amount of US dollars.") from error
+        found = float(said or 0)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < 1e9:
+        raise HermesError(f"`{said}` is no amount of US dollars.")
+    return int(found * 1e9) or None
 
 
-def _moment(said: str, base: Plan) -> str:
+def _moment(said: str, base: Plan, now: float) -> str:
     """The end of a job in seconds since 1970."""
-    found = parse(said, base.schedule.zone, 0.0)
-    if found.kind is not Kind.AT or said[:1].isalpha():
+    found = parse(said, base.schedule.zone, now)
+    if found.kind is not Kind.AT:
         raise HermesError(f"`{said}` is no time: say one such as 2026-12-24T18:00.")
     return found.spec
 
@@ -176,3 +174,68 @@ def _id_of(jobs: Sequence[Job], name: str) -> str:
     if not found:
         raise HermesError(f"There is no job `{name}` whose words it could read.")
     return found
+
+
+READ: Mapping[str, Callable[[Any], Any]] = {
+    "deliver": _list,
+    "skills": _list,
+    "toolsets": lambda said: _list(said) or None,
+    "effort": lambda said: said and _choice(get_args(Level), said, "effort"),
+    "catch_up": lambda said: CatchUp(_choice(tuple(CatchUp), said, "catch-up")),
+    "overlap": lambda said: Overlap(_choice(tuple(Overlap), said, "overlap")),
+    "money": _dollars,
+    "session": lambda said: _choice((FRESH, SAME), said, "kind of session"),
+    "tokens": lambda said: said or None,
+}
+"""What a field of a plan is made of, where a draft has it in words."""
+
+
+ORIGIN, LOCAL, ALL = "origin", "local", "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Destinations:
+    """The chats of a job's letters, by the settings of the channels."""
+
+    gateway: GatewaySettings
+    standings: Standings
+
+    def targets(self, job: Job) -> Sequence[Conversation]:
+        """The chats that its results go to."""
+        found = [each for target in job.plan.deliver for each in self._named(target, job)]
+        return list({each.key: each for each in found}.values())
+
+    def gone(self, job: Job) -> Sequence[Conversation]:
+        """The chats of its results that the settings have no more."""
+        lost = [target for target in job.plan.deliver if target != LOCAL and not self._named(target, job)]
+        origin = Conversation.parse(job.plan.origin).place if job.plan.origin else None
+        return [
+            (origin if target == ORIGIN else place_named(target, {})) or Conversation(platform=target)
+            for target in lost
+        ]
+
+    def homes(self, job: Job) -> Sequence[Conversation]:
+        """The chats that are told of failures: the home of the owner, or where a member made the job."""
+        origin = self._named(ORIGIN, job)
+        if not self.standings.is_owner(job.principal) and origin:
+            return origin
+        homes = self._named(ALL, job)
+        made_in = [each for each in homes if each.platform == job.plan.origin.partition(":")[0]]
+        return (made_in or homes or origin)[:1]
+
+    def _named(self, target: str, job: Job) -> list[Conversation]:
+        channels = self.gateway.channels
+        if target == LOCAL:
+            return []
+        if target == ALL:
+            return homes_in(channels)
+        if target == ORIGIN:
+            made_in = Conversation.parse(job.plan.origin) if job.plan.origin else None
+            return [made_in.place] if made_in is not None and made_in.platform in channels else []
+        found = place_named(target, channels)
+        return [found] if found is not None and found.platform in channels else []
+
+
+def scripts_in(home: Home) -> Path:
+    """The folder of the scripts of jobs."""
+    return home.root / "scripts"

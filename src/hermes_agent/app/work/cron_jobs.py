@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.work.cron_drafts import Draft, Drafting
-from hermes_agent.app.work.cron_facts import InstantFacts, JobFacts, instant_facts, job_facts
-from hermes_agent.app.work.cron_places import LOCAL, ORIGIN, scripts_in
-from hermes_agent.core.chat import Principal, Standing
+from hermes_agent.app.work.cron_drafts import LOCAL, ORIGIN, Draft, Drafting, scripts_in
+from hermes_agent.core.chat import Conversation, Principal, SlotState, Standing
 from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError
+from hermes_agent.core.errors import HermesError, UnknownJob
 from hermes_agent.host.paths import Home, environment
 from hermes_agent.host.time_zone import machine_zone
 from hermes_agent.store.database import Store
@@ -25,9 +24,10 @@ from hermes_agent.store.work.cron.records import (
     JobState,
     Kind,
     Plan,
+    Schedule,
 )
 from hermes_agent.work.cron.planning import over, passed
-from hermes_agent.work.cron.schedule import instants, parse
+from hermes_agent.work.cron.schedule import instants, local, parse, upcoming, words
 
 if TYPE_CHECKING:
     from hermes_agent.app.settings import Settings
@@ -38,20 +38,17 @@ SAME = 600
 NOBODY = "Nobody is running it: start `hermes gateway run` or `hermes worker`."
 
 
-class UnknownJob(HermesError):
-    """No job of this person has this id or name."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CronService:
-    """The jobs of a home, for one person at a time. `toolsets` are those that a job may name. Raises `HermesError` for
-    what they may not do."""
+    """The jobs of a home, for one person at a time. `toolsets` are those that a job may name; where others read along
+    (`where`) a person has only the jobs that were made there. Raises `HermesError` for what they may not do."""
 
     store: Store
     clock: Clock
     settings: Settings
     home: Home
     toolsets: tuple[str, ...] = ()
+    where: Conversation | None = None
 
     @property
     def drafts(self) -> Drafting:
@@ -74,9 +71,11 @@ class CronService:
             return await self.create(who, draft, origin, author)
         return job
 
-    async def drafted(self, who: Principal, draft: Draft, origin: str = "", author: str = "") -> Job:
-        """The job that a draft means, checked and not made."""
-        now, own = self.clock.now(), [each for each in await self.all(who) if each.principal == who.key]
+    async def drafted(
+        self, who: Principal, draft: Draft, origin: str = "", author: str = "", own: Sequence[Job] | None = None
+    ) -> Job:
+        """The job that a draft means, checked and not made; `own` are this person's jobs, where they are known."""
+        now, own = self.clock.now(), await self.all(who, own=True) if own is None else own
         if len(own) >= self.settings.cron.max_jobs and draft.name not in [each.name for each in own]:
             raise HermesError(f"There are {self.settings.cron.max_jobs} jobs already (`cron.max_jobs`): remove some.")
         base = Plan(
@@ -86,7 +85,7 @@ class CronService:
             deliver=(ORIGIN if self.drafts.is_chat(origin) else LOCAL,),
             seconds=self.settings.cron.run_seconds,
         )
-        made = await self.drafts.plan(who, draft, base, own)
+        made = await self.drafts.plan(who, draft, base, own, now)
         return Job(
             id=RandomIds().short(),
             principal=who.key,
@@ -99,7 +98,12 @@ class CronService:
 
     async def edit(self, who: Principal, name: str, draft: Draft, author: str = "") -> Job:
         """Change a job; its instants are planned anew. An `author` is who wrote its new prompt."""
-        return await self._write(await self.changed(who, await self.find(who, name), draft, author))
+        job = await self.find(who, name)
+        changed = await self.changed(who, job, draft, author)
+        taken = await self.store.cron_jobs.find(changed.name, job.principal) if changed.name != job.name else []
+        if any(each.name == changed.name for each in taken):
+            raise HermesError(f"There is a job {changed.name} already.")
+        return await self._write(changed)
 
     async def changed(self, who: Principal, job: Job, draft: Draft, author: str = "") -> Job:
         """The job that a draft makes of one, checked and not written."""
@@ -109,7 +113,7 @@ class CronService:
             base = replace(base, schedule=parse(said, draft.zone or base.schedule.zone, now))
         if draft.prompt is not None:
             base = replace(base, author=author or who.standing.value)
-        made = await self.drafts.plan(who, draft, base, await self.all(who))
+        made = await self.drafts.plan(who, draft, base, await self.all(who), now)
         remaining = job.remaining if draft.repeat is None else draft.repeat or None
         if draft.schedule is not None and draft.repeat is None:
             remaining = 1 if made.schedule.kind is Kind.AT else None if job.remaining == 0 else remaining
@@ -149,25 +153,32 @@ class CronService:
     async def find(self, who: Principal, name: str) -> Job:
         """A person's job by id or name; the owner finds everybody's."""
         _check(who)
-        found = await self.store.cron_jobs.find(name, "" if who.standing is Standing.OWNER else who.key)
+        found = self._here(await self.store.cron_jobs.find(name, "" if who.standing is Standing.OWNER else who.key))
         if len(found) > 1:
             raise HermesError(f"Several jobs are called {name}: say {', '.join(each.id for each in found)}.")
         if not found:
             raise UnknownJob(f"There is no job `{name}`. `hermes cron list` shows them.")
         return found[0]
 
-    async def all(self, who: Principal) -> list[Job]:
-        """A person's jobs; the owner has everybody's."""
+    async def all(self, who: Principal, *, own: bool = False) -> list[Job]:
+        """A person's jobs; the owner has everybody's, and their `own`."""
         _check(who)
-        return await self.store.cron_jobs.all("" if who.standing is Standing.OWNER else who.key)
+        found = await self.store.cron_jobs.all("" if who.standing is Standing.OWNER and not own else who.key)
+        return found if own else self._here(found)
+
+    def _here(self, jobs: Sequence[Job]) -> list[Job]:
+        if self.where is None or self.where.is_private:
+            return list(jobs)
+        return [job for job in jobs if Conversation.parse(job.plan.origin or "none").place == self.where.place]
 
     async def facts(self, job: Job, notice: str = "") -> JobFacts:
         """A job as people see it."""
         return await job_facts(self.store, self.clock.now(), job, notice)
 
-    async def instant(self, instant: Instant) -> InstantFacts:
-        """An instant as people see it, with its delivery as the outbox has it."""
-        return await instant_facts(self.store, instant)
+    async def runs(self, job: Job, most: int) -> list[InstantFacts]:
+        """What came of a job's times, the latest first, with the delivery as the outbox has it."""
+        found = await self.store.cron_instants.of(job.id, most)
+        return [await instant_facts(self.store, each, job.plan.schedule.zone) for each in found]
 
     async def served(self) -> str:
         """A sentence where nobody runs jobs; else empty."""
@@ -205,10 +216,14 @@ def _said(made: Plan) -> str:
 
 def _same(job: Job, made: Plan) -> Job:
     """The job that is there already, where it is the one that is wanted. Raises `HermesError` with what differs."""
-    old, new = asdict(job.plan), asdict(made)
-    differs = [key for key in old if key != "origin" and old[key] != new[key] and not _moved(job.plan, made, key)]
-    if differs:
-        lines = [f"{key}: {str(old[key])[:80]} -> {str(new[key])[:80]}" for key in differs]
+    lines = [
+        f"{each.name}: {_shown(old)} -> {_shown(new)}"
+        for each in fields(Plan)
+        if (old := getattr(job.plan, each.name)) != (new := getattr(made, each.name))
+        and each.name != "origin"
+        and not _moved(job.plan, made, each.name)
+    ]
+    if lines:
         raise HermesError(
             f"There is a job {job.name} already. It differs in:\n"
             + "\n".join(lines)
@@ -217,9 +232,110 @@ def _same(job: Job, made: Plan) -> Job:
     return job
 
 
+def _shown(value: object) -> str:
+    if isinstance(value, Schedule):
+        return words(value)
+    return (", ".join(map(str, value)) if isinstance(value, tuple) else str(value))[:80] or "nothing"
+
+
 def _moved(old: Plan, new: Plan, key: str) -> bool:
     """Whether a schedule differs only by the moment in which it was said."""
     if key != "schedule" or old.schedule.kind is not new.schedule.kind or old.schedule.zone != new.schedule.zone:
         return False
     apart = abs(int(old.schedule.spec) - int(new.schedule.spec)) if old.schedule.kind is not Kind.CRON else 0
     return (old.schedule.kind is Kind.EVERY and not apart) or (old.schedule.kind is Kind.AT and apart < SAME)
+
+
+WORST = (SlotState.FAILED, SlotState.UNSURE, SlotState.SENDING, SlotState.PENDING, SlotState.SENT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFacts:
+    """A job as people and programs see it: its schedule in words, the next three local times, the last instant with its
+    delivery, and a `notice` (nobody runs it, or what was assumed)."""
+
+    id: str
+    name: str
+    state: str
+    why: str
+    schedule: str
+    next: tuple[str, ...]
+    deliver: tuple[str, ...]
+    prompt: str
+    principal: str
+    remaining: int | None = None
+    last: InstantFacts | None = None
+    notice: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstantFacts(Instant):
+    """An instant as people and programs see it, on the clock of its job's `zone`. `delivery` is none, pending, sending,
+    sent, failed, unsure or unknown."""
+
+    zone: str = "UTC"
+    delivery: str = "none"
+
+
+async def job_facts(store: Store, now: float, job: Job, notice: str = "") -> JobFacts:
+    """A job as people see it."""
+    latest = [each for each in await store.cron_instants.of(job.id, 5) if each.ended or each.started]
+    schedule = job.plan.schedule
+    goes_on = job.state is JobState.ON
+    return JobFacts(
+        id=job.id,
+        name=job.name,
+        state=job.state.value,
+        why=job.why,
+        schedule=words(schedule),
+        next=upcoming(schedule, now, min(3, job.remaining or 3), job.plan.ends) if goes_on else (),
+        deliver=job.plan.deliver,
+        prompt=job.plan.prompt,
+        principal=job.principal,
+        remaining=job.remaining,
+        last=await instant_facts(store, latest[0], schedule.zone) if latest else None,
+        notice=" ".join(filter(None, (schedule.note, notice))),
+    )
+
+
+async def instant_facts(store: Store, instant: Instant, zone: str) -> InstantFacts:
+    """An instant as people see it, with its delivery as the outbox has it."""
+    slots = [await store.outbox.find(key) for key in instant.letters]
+    states = {slot.state for slot in slots if slot is not None}
+    worst = next((each.value for each in WORST if each in states), "unknown" if slots else "none")
+    return InstantFacts(
+        **{each.name: getattr(instant, each.name) for each in fields(Instant)}, zone=zone, delivery=worst
+    )
+
+
+def job_line(job: JobFacts) -> str:
+    """A job on one line, and its notice."""
+    when = f"next {job.next[0]}" if job.next else job.state
+    last = f"; last: {outcome(job.last)}" if job.last else ""
+    why = f" ({job.why})" if job.why else ""
+    line = f"{job.id}  {job.name}: {job.schedule}; {when}{why}{last}"
+    return f"{line}\n{job.notice}" if job.notice else line
+
+
+def job_text(job: JobFacts) -> str:
+    """A job with its next times."""
+    lines = [f"{job.name} ({job.id}): {job.schedule}", f"State: {job.state}{f' ({job.why})' if job.why else ''}"]
+    lines += [f"Next: {', '.join(job.next)}"] if job.next else []
+    lines += [f"Delivers to: {', '.join(job.deliver)}"]
+    lines += [f"Last: {outcome(job.last)}"] if job.last else []
+    return "\n".join([*lines, job.notice] if job.notice else lines)
+
+
+def outcome(instant: InstantFacts) -> str:
+    """What came of a time, with its delivery."""
+    counts = f" ({instant.counts} times)" if instant.counts > 1 else ""
+    why = f", {instant.why}" if instant.why else ""
+    sent = {"none": "", "sent": ", delivered", "pending": ", not delivered yet"}
+    return f"{instant.state}{counts}{why}{sent.get(instant.delivery, f', delivery: {instant.delivery}')}"
+
+
+def run_line(instant: InstantFacts) -> str:
+    """A time on one line, with the first words of what came of it."""
+    said = " ".join(instant.words.split())[:80]
+    at = local(instant.due, instant.zone)
+    return f"{at}  {outcome(instant)}{f'  {said}' if said else ''}{f'  [{instant.session}]' if instant.session else ''}"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.work.cron_drafts import Draft
-from hermes_agent.app.work.cron_facts import job_line, job_text, run_line
-from hermes_agent.app.work.cron_jobs import CronService
-from hermes_agent.core.chat import Principal, Standings
+from hermes_agent.app.work.cron_jobs import CronService, job_line, job_text, run_line
+from hermes_agent.core.chat import Conversation, Principal, Standings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
@@ -21,7 +21,7 @@ from hermes_agent.core.tool import Answer, CallContext, Question, tool
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import Home
 from hermes_agent.store.database import Store
-from hermes_agent.store.work.cron.records import Plan
+from hermes_agent.store.work.cron.records import Job
 from hermes_agent.work.cron.schedule import upcoming, words
 
 Action = Literal["create", "list", "show", "runs", "edit", "pause", "resume", "run", "remove"]
@@ -67,9 +67,11 @@ class CronTools:
             deliver: origin, local, all or CHANNEL:CHAT
         """
         service, who = self._service(), self._who(context)
+        record = await service.store.sessions.get(context.session)
+        if record is not None and record.surface not in set(Work):
+            service = replace(service, where=Conversation.parse(record.conversation))
         if action in ("list", "show", "runs"):
             return _told(await _read(service, who, action, job), Origin.TOOL)
-        record = await service.store.sessions.get(context.session)
         if record is None or record.surface in set(Work):
             raise ToolError("Only a conversation with a person makes or changes jobs.")
         draft = Draft(schedule=schedule or None, prompt=prompt or None, name=job or None, deliver=deliver or None)
@@ -79,16 +81,19 @@ class CronTools:
     async def _change(
         self, service: CronService, who: Principal, action: Action, said: Said, context: CallContext, where: str
     ) -> str:
+        if action not in ("create", "edit"):
+            there = await service.find(who, said.job)
+            await _ask(context, f"May I {action} the scheduled job {there.name}? Something from outside is in view.")
         match action:
             case "create":
                 made = await service.drafted(who, said.draft, where, "agent")
-                await _ask(context, made.name, made.plan, service)
+                await _ask(context, *_shown(made, service))
                 found = await service.create(who, said.draft, where, "agent")
             case "edit":
                 there = await service.find(who, said.job)
                 changed = Draft(schedule=said.draft.schedule, prompt=said.draft.prompt, deliver=said.draft.deliver)
                 made = await service.changed(who, there, changed, "agent" if said.draft.prompt else "")
-                await _ask(context, made.name, made.plan, service)
+                await _ask(context, *_shown(made, service))
                 found = await service.edit(who, there.id, changed, "agent" if said.draft.prompt else "")
             case "pause":
                 found = await service.pause(who, said.job)
@@ -113,17 +118,19 @@ async def _read(service: CronService, who: Principal, action: Action, name: str)
     job = await service.find(who, name)
     if action == "show":
         return f"{job_text(await service.facts(job))}\nPrompt: {job.plan.prompt}"
-    runs = await service.store.cron_instants.of(job.id, MOST_RUNS)
-    return "\n".join([run_line(await service.instant(each)) for each in runs]) or "It has not run yet."
+    return "\n".join(map(run_line, await service.runs(job, MOST_RUNS))) or "It has not run yet."
 
 
-async def _ask(context: CallContext, name: str, plan: Plan, service: CronService) -> None:
-    """Ask a person for a job that something from outside may have led to. Raises `Refused` for a no."""
+def _shown(job: Job, service: CronService) -> list[str]:
+    plan, times = job.plan, ", ".join(upcoming(job.plan.schedule, service.clock.now()))
+    lines = ["May I schedule this? Something from outside is in view.", f"{job.name}: {words(plan.schedule)}"]
+    return [*lines, f"Next: {times}", f"Delivers to: {', '.join(plan.deliver)}", plan.prompt]
+
+
+async def _ask(context: CallContext, *lines: str) -> None:
+    """Ask a person for what something from outside may have led to. Raises `Refused` for a no."""
     if context.trust is Trust.CLEAN:
         return
-    times = ", ".join(upcoming(plan.schedule, service.clock.now()))
-    lines = ["May I schedule this? Something from outside is in view.", f"{name}: {words(plan.schedule)}"]
-    lines += [f"Next: {times}", f"Delivers to: {', '.join(plan.deliver)}", plan.prompt]
     text = "\n".join(lines)
     about = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
     answer = await context.ask(Question(text=text, about=about, choices=("once", "deny"), purpose="approval"))

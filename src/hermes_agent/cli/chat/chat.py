@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
 
-from hermes_agent.app.operations.background import count_commands, is_reviewing
+from hermes_agent.app.operations.background import count_commands, is_reviewing, unserved
 from hermes_agent.app.system import System
 from hermes_agent.cli.chat.chat_session import ChatSession, Status, more_help
 from hermes_agent.cli.chat.outgoing import Outgoing
@@ -53,7 +53,7 @@ class Chat:
         self._watched = ""
         self.own = OwnCommands(chat_session, transcript, lambda: self.changed())
         self.outgoing = Outgoing(chat_session, transcript, self.own.outputs, lambda: self.changed())
-        self._commands = 0
+        self._commands, self._unserved = 0, ""
         self._counting: asyncio.Task[None] | None = None
 
     @property
@@ -80,8 +80,12 @@ class Chat:
             f"{queued} queued" if queued else "",
             f"{self._commands} in background" if self._commands else "",
             "reviewing" if is_reviewing(runtime) else "",
+            self._unserved,
         ]
         return list(filter(None, states))
+
+    async def _look_at_jobs(self) -> None:
+        self._unserved = await unserved(self.chat_session.runtime)
 
     async def _count_commands(self) -> None:
         """Follow the background commands until none is left."""
@@ -107,6 +111,7 @@ class Chat:
             self.transcript.remark(self.chat_session.no_wall, YELLOW)
         if self.chat_session.record is not None:
             await self._resume()
+        spawn(self._look_at_jobs(), name="look at the jobs")
 
     def _submit_to_run(self, text: str) -> None:
         self.transcript.remark(text, YELLOW)
@@ -195,6 +200,7 @@ class Chat:
             await self.outgoing.submit(done.submit)
         else:
             self.transcript.said(text)
+            await self._look_at_jobs()
         if done.text:
             more = f"\n\nHere:\n{more_help()}" if text.strip() == "/help" else ""
             self.transcript.answer(f"{done.text}{more}")

@@ -1,4 +1,4 @@
-"""Subcommands built from declarative operations: `hermes agents`, `approvals`, `curator`, `kanban` and others."""
+"""Subcommands built from declarative operations: `hermes agents`, `approvals`, `curator` and others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from hermes_agent.app.operations.access import Argument, Kind, Noun, Verb
 from hermes_agent.app.operations.agents import AGENTS
 from hermes_agent.app.operations.approvals import ALLOWED
 from hermes_agent.app.operations.chats import PAIRING
-from hermes_agent.app.operations.kanban import KANBAN
 from hermes_agent.app.operations.learning import CURATED, LEARNED
 from hermes_agent.app.operations.memory import FACTS, NOTES, put_note
 from hermes_agent.app.operations.trust import TRUST
@@ -78,9 +77,6 @@ approvals = group_of(ALLOWED)
 
 
 curator = group_of(CURATED)
-
-
-kanban = group_of(KANBAN)
 
 
 learn = group_of(LEARNED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from contextlib import AsyncExitStack
+from functools import partial
 
 import click
 
@@ -80,15 +81,17 @@ async def _work_on_card(surface: Surface, card: str, epoch: int) -> None:
     base = cards.base_of(home)
     async with AsyncExitStack() as closing:
         told = closing.enter_context(told_to_end())
-        board = await closing.enter_async_context(cards.own_board(base, load(base, Settings).usable().value, clock))
+        settings = load(base, Settings).usable().value
+        board = await closing.enter_async_context(cards.own_board(base, settings, clock))
         try:
-            holding = await cards.adopt(board, card, epoch)
+            holding, person = await cards.held_for(await cards.adopt(board, card, epoch), settings)
         except LostLease as error:
             remark(str(error))
             return
-        options = Options(queue=f"card:{card}", attended=False, holding=holding)
+        standing = partial(cards.standing_beside, person)
+        options = Options(queue=f"card:{card}", attended=False, holding=holding, standing=standing)
         system = await closing.enter_async_context(open_system(home, options))
-        work = spawn(cards.CardWorker(holding, system.hermes, system.owner, clock).work(), name=f"card {card}")
+        work = spawn(cards.CardWorker(holding, system.hermes, person, clock).work(), name=f"card {card}")
         ending = spawn(told.wait(), name="asked to end")
         await asyncio.wait((work, ending), return_when=asyncio.FIRST_COMPLETED)
         if not work.done():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 from hermes_agent.core.chat import Content, Conversation, Letter
@@ -64,33 +64,47 @@ class Boards(CardReading):
         self._outbox = outbox
         self._ids = RandomIds()
 
-    async def create(self, card: Card, by: str, parents: Sequence[str] = ()) -> Created:
-        """Create a card under a new id, with its parents; a todo card without an open parent becomes ready. Raises
-        `UnknownCard`, `HermesError`."""
-        now, key = self._clock.now(), card.key
+    async def create(self, card: Card, by: str, parents: Sequence[str] = (), file: CardFile | None = None) -> Created:
+        """Create a card under a new id, with its parents and a file; a todo card without an open parent becomes ready.
+        Raises `UnknownCard`, `HermesError`."""
 
         async def change(tx: Transaction) -> Created:
-            await tx.run(NEW_BOARD, card.board, now)
-            if key and (row := await tx.row(BY_KEY, card.board, key)):
-                return Created(card=await self._locked(tx, row[0]), is_new=False)
-            left = 0
-            for parent in sorted(set(parents)):
-                left += _counts(await self._locked(tx, parent), card)
-            status = Status.READY if card.status is Status.TODO and not left else card.status
-            new = replace(
-                card, id=f"t_{self._ids.short()[:6]}", parents_left=left, status=status, created=now, version=1
-            )
-            while not await tx.run(INSERT, new.id, now, *_columns(new)):
-                if key and (row := await tx.row(BY_KEY, card.board, key)):
-                    return Created(card=await self._locked(tx, row[0]), is_new=False)
-                new = replace(new, id=f"t_{self._ids.short()[:6]}")
-            for parent in sorted(set(parents)):
-                await tx.run(LINK, parent, new.id)
-            await tx.run(EVENT, *self._event(new, "created", by, "", Origin.RUNTIME))
-            tx.rings.add("")
-            return Created(card=new, is_new=True)
+            created = await self._add(tx, card, by, parents)
+            if created.is_new and file is not None:
+                await self.attach(tx, replace(file, card=created.card.id))
+            return created
 
         return await self._engine.write(change)
+
+    async def create_all(self, cards: Sequence[tuple[Card, Sequence[str]]], known: Mapping[str, str], by: str) -> None:
+        """Create cards in one commit, each with the keys of its parents, which stand before it or are `known` (their
+        ids by key). Raises as `create`."""
+
+        async def change(tx: Transaction) -> None:
+            ids = dict(known)
+            for card, parents in cards:
+                ids[card.key] = (await self._add(tx, card, by, [ids[each] for each in parents])).card.id
+
+        await self._engine.write(change)
+
+    async def _add(self, tx: Transaction, card: Card, by: str, parents: Sequence[str]) -> Created:
+        now, key = self._clock.now(), card.key
+        await tx.run(NEW_BOARD, card.board, now)
+        left = 0
+        for parent in sorted(set(parents)):
+            left += _counts(await self._locked(tx, parent), card)
+        status = Status.READY if card.status is Status.TODO and not left else card.status
+        while True:
+            if key and (row := await tx.row(BY_KEY, card.board, key)):
+                return Created(card=await self._locked(tx, row[0]), is_new=False)
+            name = f"t_{self._ids.short()[:6]}"
+            new = replace(card, id=name, parents_left=left, status=status, created=now, version=1)
+            if await tx.run(INSERT, new.id, now, *_columns(new)):
+                break
+        await tx.many(LINK, [(parent, new.id) for parent in sorted(set(parents))])
+        await tx.run(EVENT, *self._event(new, "created", by, "", Origin.RUNTIME))
+        tx.rings.add("")
+        return Created(card=new, is_new=True)
 
     async def change(self, card: str, decide: Decide, promote: Decide, beside: Beside | None = None) -> Card:
         """Change a card in one commit: `decide` says what it becomes (None: nothing), `promote` what a child becomes
@@ -217,6 +231,6 @@ def _counts(parent: Card, child: Card) -> int:
 def _columns(card: Card) -> tuple[str | int | float | None, ...]:
     place = card.folder if card.workspace is Workspace.DIR else ""
     words = (card.board, card.key or None, storable(card.title), card.status.value, card.assignee)
-    counts = (card.priority, card.tenant, card.created_by, card.parents_left, int(card.is_due), card.ready_at)
+    counts = (card.priority, card.tenant, card.person, card.parents_left, int(card.is_due), card.ready_at)
     lease = (card.host, storable(place), card.owner or None, card.epoch, card.ended)
     return (*words, *counts, *lease, int(card.cleaned), card.version, written(card))

@@ -11,7 +11,7 @@ from hermes_agent.store.work.cards import Card, CardEvent, CardFile, CardRow
 GET = "SELECT body FROM card WHERE home = $home AND id = $1"
 LIST = (
     "SELECT id, board, title, status, assignee, priority, tenant, parents_left, created FROM card WHERE home = $home "
-    "AND (CAST($1 AS TEXT) = '' OR board = $1) AND (CAST($2 AS TEXT) = '' OR assignee = $2) "
+    "AND (CAST($1 AS TEXT) = '' OR board = $1) AND (CAST($2 AS TEXT) IS NULL OR assignee = $2) "
     "AND (CAST($3 AS TEXT) = '' OR tenant = $3) AND (CAST($6 AS TEXT) = '' OR author = $6) "
     "AND (CAST($4 AS TEXT) = '' OR status = $4) "
     "AND (CAST($4 AS TEXT) <> '' OR status <> 'archived') ORDER BY priority, created, id LIMIT $5"
@@ -53,12 +53,13 @@ class CardReading(TimedTables):
         board: str = "",
         *,
         status: str = "",
-        assignee: str = "",
+        assignee: str | None = None,
         tenant: str = "",
         author: str = "",
         limit: int = 1000,
     ) -> list[CardRow]:
-        """Cards by urgency and age; archived ones only where asked for."""
+        """Cards by urgency and age; archived ones only where asked for. `assignee`: None for all, empty for the base
+        home."""
         rows = await self._engine.read(lambda tx: tx.rows(LIST, board, assignee, tenant, status, limit, author))
         return [
             CardRow(
@@ -126,10 +127,8 @@ def card_of(row: Row) -> Card:
 
 
 def _event(row: Row) -> CardEvent:
-    card, number, kind, at, who, text, origin = row
-    return CardEvent(card=card, number=number, kind=kind, at=at, by=who, text=text, origin=Origin(origin))
+    return CardEvent(card=row[0], number=row[1], kind=row[2], at=row[3], by=row[4], text=row[5], origin=Origin(row[6]))
 
 
 def _file(row: Row) -> CardFile:
-    card, name, sha256, size, path, who = row
-    return CardFile(card=card, name=name, sha256=sha256, bytes=size, path=path, by=who)
+    return CardFile(card=row[0], name=row[1], sha256=row[2], bytes=row[3], path=row[4], by=row[5])

@@ -75,12 +75,14 @@ class Ending(StrEnum):
 class Card:
     """A card of a board.
 
+    - `created_by` is a person, or the card whose worker created it, `whose` the person for whom it is done;
     - `assignee` is a profile (empty: the base home); a lower `priority` is more urgent;
     - `parents_left` counts the parents that are not done; `done` stays true in the archive;
     - `folder` is the workspace's path (empty until it is made), `source` the repository of a worktree, `host` the
       machine that has it (empty: none yet);
     - `owner` and `epoch` are the lease of whoever works on it: a worker of the store, and a number that only grows;
     - `attempts` are the card's failures, `crashes` the machine's; `ready_at` is when it may start next;
+    - `goal_turns`: how many runs a worker has by itself to reach what the card asks for;
     - `was_blocked` is the reason of its last block, `reblocks` how often in a row it was that one;
     - `imported` is the line of another program from which it was made;
     - `key` makes creating it idempotent; `version` counts its changes.
@@ -95,6 +97,7 @@ class Card:
     priority: int = 2
     tenant: str = ""
     created_by: str = ""
+    whose: str = ""
     origin: Origin = Origin.OWNER
     key: str = ""
     parents_left: int = 0
@@ -108,6 +111,7 @@ class Card:
     toolsets: tuple[str, ...] = ()
     max_seconds: float = 0.0
     max_attempts: int = 2
+    goal_turns: int = 0
     validator: str = ""
     blocked: Reason | None = None
     blocked_on: str = ""
@@ -127,6 +131,11 @@ class Card:
     started: float | None = None
     ended: float | None = None
     version: int = 0
+
+    @property
+    def person(self) -> str:
+        """The person for whom it is done."""
+        return self.whose or self.created_by
 
     @property
     def is_open(self) -> bool:

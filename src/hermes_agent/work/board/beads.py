@@ -10,11 +10,9 @@ from typing import Any
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError
-from hermes_agent.store.work.board import Decide
-from hermes_agent.store.work.cards import Card, Change, Status
+from hermes_agent.store.work.cards import Card, Status
 from hermes_agent.work.board.board import Board
-from hermes_agent.work.board.new_cards import LONGEST_BODY, LONGEST_TITLE, MAIN, PRIORITIES, meant, origin_of
+from hermes_agent.work.board.new_cards import LONGEST_BODY, LONGEST_TITLE, PRIORITIES, origin_of
 from hermes_agent.work.board.rules import By, Role
 
 KEY = "beads:"
@@ -71,7 +69,7 @@ class Plan:
 def read_issues(content: bytes) -> tuple[list[Issue], list[str]]:
     """The issues of an export, and what is wrong with the other lines."""
     issues, wrong = [], []
-    for number, line in enumerate(content.splitlines(), 1):
+    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
         if not line.strip():
             continue
         try:
@@ -89,33 +87,66 @@ async def import_issues(
 ) -> Plan:
     """Make cards of issues: closed ones are done, all others wait in triage, so that nothing starts by itself. An issue
     that was imported before stays as it is."""
-    if name not in (boards := [MAIN, *await board.cards.boards()]):
-        raise HermesError(meant("board", name, boards))
-    ids = await board.cards.keys(name)
-    known = {key.removeprefix(KEY): card for key, card in ids.items() if key.startswith(KEY)}
-    fresh = [issue for issue in issues if issue.id not in known]
-    skipped, links = list(wrong), [(issue.id, each) for issue in fresh for each in issue.blockers]
-    there = {*known, *(issue.id for issue in fresh)}
-    skipped += [f"{child} waits for {parent}, which is not there." for child, parent in links if parent not in there]
-    links = [pair for pair in links if pair[1] in there]
-    made = 0
+    await board.new.board(name)
+    ids = {key: card for key, card in (await board.cards.keys(name)).items() if key.startswith(KEY)}
+    fresh, skipped = dict[str, Issue](), list(wrong)
+    for issue in issues:
+        if issue.id in fresh:
+            skipped.append(f"{issue.id} is there twice: its first line counts.")
+        elif f"{KEY}{issue.id}" not in ids:
+            fresh[issue.id] = issue
+    blockers = {issue.id: await _blockers(board, issue, fresh, ids, skipped) for issue in fresh.values()}
+    order = ordered(blockers, skipped)
     if apply:
-        for issue in fresh:
-            known[issue.id] = (await board.cards.create(_card(issue, name, by), by.name)).card.id
-        for child, parent in links:
-            try:
-                await board.cards.link(known[parent], known[child], _linked(by, known[parent]))
-                made += 1
-            except HermesError as error:
-                skipped.append(f"{child} does not wait for {parent}: {error}")
+        cards = [(_card(fresh[one], name, by), [f"{KEY}{each}" for each in blockers[one]]) for one in order]
+        await board.cards.create_all(cards, ids, by.name)
     more = [f"... and {len(skipped) - MOST_SKIPPED} more."] if len(skipped) > MOST_SKIPPED else []
     return Plan(
         new=len(fresh),
-        known=len(issues) - len(fresh),
-        links=made if apply else len(links),
+        known=len({issue.id for issue in issues} - fresh.keys()),
+        links=sum(map(len, blockers.values())),
         skipped=(*skipped[:MOST_SKIPPED], *more),
         applied=apply,
     )
+
+
+async def _blockers(
+    board: Board, issue: Issue, fresh: Mapping[str, Issue], ids: Mapping[str, str], skipped: list[str]
+) -> list[str]:
+    """The issues that a new card can wait for; what it cannot is noted as skipped."""
+    found = list[str]()
+    for each in dict.fromkeys(issue.blockers):
+        there = ids.get(f"{KEY}{each}")
+        if each not in fresh and there is None:
+            skipped.append(f"{issue.id} waits for {each}, which is not there.")
+        elif there and (status := (await board.cards.get(there)).status) in (Status.ARCHIVED, Status.CANCELLED):
+            skipped.append(f"{issue.id} does not wait for {each}: {there} is {status}.")
+        else:
+            found.append(each)
+    return found
+
+
+def ordered(blockers: Mapping[str, list[str]], skipped: list[str]) -> list[str]:
+    """The issues, each after those that it waits for. A link that closes a circle is taken out, and noted as
+    skipped."""
+    done, open_, order = set[str](), dict[str, list[str]](), list[str]()
+    for root in blockers:
+        if root not in done:
+            open_[root] = list(blockers[root])
+        while open_:
+            one, left = next(reversed(open_.items()))
+            if not left:
+                del open_[one]
+                done.add(one)
+                order.append(one)
+                continue
+            each = left.pop()
+            if each in open_:
+                blockers[one].remove(each)
+                skipped.append(f"{one} does not wait for {each}: that would be a circle.")
+            elif each in blockers and each not in done:
+                open_[each] = list(blockers[each])
+    return order
 
 
 async def exported(board: Board, name: str) -> str:
@@ -146,10 +177,6 @@ def _card(issue: Issue, board: str, by: By) -> Card:
         key=f"{KEY}{issue.id}",
         imported=issue.line,
     )
-
-
-def _linked(by: By, parent: str) -> Decide:
-    return lambda found: Change(card=found, kind="linked", by=by.name, text=parent)
 
 
 def _facts(card: Card) -> dict[str, Any]:

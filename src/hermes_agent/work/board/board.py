@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from hermes_agent.core.chat import Conversation
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.paths import Home
@@ -31,7 +31,15 @@ from hermes_agent.store.work.cards import (
     Status,
 )
 from hermes_agent.work.board import files
-from hermes_agent.work.board.new_cards import LONGEST_BODY, NAME, NewCard, NewCards, check_words, origin_of
+from hermes_agent.work.board.new_cards import (
+    LONGEST_BODY,
+    WORDS,
+    NewCard,
+    NewCards,
+    check_words,
+    meant,
+    origin_of,
+)
 from hermes_agent.work.board.rules import By, NotMoved, Order, Role, Verb, check_lease, check_right, may_see, moved
 from hermes_agent.work.board.settings import BoardSettings
 
@@ -73,37 +81,42 @@ class Board:
         self.store, self.home, self.settings = store, home, settings
         self._clock = clock
         self.cards, self.runs = store.boards, store.card_runs
-        self._new = NewCards(self.cards, home, settings, objection)
+        self.new = NewCards(self.cards, home, settings, objection)
 
     async def create(self, by: By, new: NewCard) -> Created:
         """Create a card; a key that was used before gives the first one. Raises `HermesError`."""
-        card, body = await self._new.checked(by, new)
+        card, body = await self.new.checked(by, new)
+        await self._check_seen(by, *new.parents)
         parents = new.parents or ((by.card,) if by.role is Role.WORKER else ())
         if by.role is Role.WORKER:
             made = [each for each in await self.cards.events(by.card) if each.kind == "child"]
             if len(made) >= MOST_CREATED:
                 raise HermesError(f"One card may create at most {MOST_CREATED} others: block it, and say what is left.")
         divides = by.role is Role.WORKER and (await self.cards.get(by.card)).status is Status.TRIAGE
-        created = await self.cards.create(card, by.name, new.parents if divides else parents)
+        file = None
+        if len(body) > LONGEST_BODY:
+            place, content = f"new-{RandomIds().short()}", body.encode("utf-8", "replace")
+            file = await asyncio.to_thread(files.keep, self.home, place, "body.md", content, by.name)
+        created = await self.cards.create(card, by.name, new.parents if divides else parents, file)
         if created.is_new and by.role is Role.WORKER:
             await self._record(by.card, "child", by, created.card.id)
         if divides:  # The pieces come first.
             await self._depend(by, by.card, created.card.id)
-        if created.is_new and len(body) > LONGEST_BODY:
-            await self._store_file(by, created.card, "body.md", body.encode())
         return created
 
     async def update(self, by: By, card: str, **fields: object) -> Card:
-        """Change what a card says: title, body, priority, tenant, model, check, max_minutes, max_attempts. Fields that
-        are None stay. Raises `HermesError`."""
+        """Change what a card says: title, body, priority, tenant, model, check, max_minutes, max_attempts, goal_turns.
+        Fields that are None stay. Raises `HermesError`."""
         given = {name: value for name, value in fields.items() if value is not None}
         if "check" in given:
-            given["validator"] = self._new.validator(by, str(given.pop("check")))
+            given["validator"] = await asyncio.to_thread(self.new.validator, by, str(given.pop("check")))
         if "max_minutes" in given:
             given["max_seconds"] = 60 * float(str(given.pop("max_minutes")))
         if not given:
             raise HermesError("Say what to change: a title, body, priority, tenant, model, check or limit.")
-        check_words(str(given.get("title", "x")), int(str(given.get("priority", 0))))
+        check_words(**{name: given[name] for name in WORDS if name in given})
+        if "title" in given:
+            given["title"] = " ".join(str(given["title"]).split())
 
         def decide(found: Card) -> Change:
             check_right(found, "update", by)
@@ -141,7 +154,7 @@ class Board:
     async def assign(self, by: By, card: str, assignee: str) -> Card:
         """Give a card to a profile. Raises `HermesError` for one that does not exist."""
         return await self.move(
-            by, card, Order(verb=Verb.ASSIGN, assignee=await self._new.profile(assignee)), text=assignee
+            by, card, Order(verb=Verb.ASSIGN, assignee=await self.new.profile(assignee)), text=assignee
         )
 
     async def complete(
@@ -164,6 +177,8 @@ class Board:
             raise HermesError(
                 "Block with needs_input, capability, transient, or dependency with the card it waits for."
             )
+        if on:
+            await self._check_seen(by, on)
         if reason is Reason.DEPENDENCY and not (await self._depend(by, card, on)).parents_left:
             raise HermesError(f"{on} is done: read it with kanban_show, and go on.")
         until = self._clock.now() + 60 * (minutes or 15)
@@ -171,6 +186,7 @@ class Board:
 
     async def link(self, by: By, parent: str, child: str, *, remove: bool = False) -> Card:
         """Make a card wait for another one, or no longer. Raises `HermesError`."""
+        await self._check_seen(by, parent)
 
         def decide(found: Card) -> Change:
             check_right(found, "link", by)
@@ -187,6 +203,7 @@ class Board:
         """Say something on a card. Raises `HermesError`."""
         if not text.strip() or len(text) > LONGEST_BODY:
             raise HermesError(f"A comment has 1 to {LONGEST_BODY:,} characters; attach what is longer.")
+        await self._check_seen(by, card)
         await self._record(card, "comment", by, text)
 
     async def attach(self, by: By, card: str, path: str, folder: str = "") -> CardFile:
@@ -198,12 +215,20 @@ class Board:
         name, content = await asyncio.to_thread(read)
         return await self._store_file(by, found, name, content)
 
+    async def fetch(self, by: By, card: str, name: str, folder: str) -> str:
+        """Copy a file of a card into a folder; its path there. Raises `HermesError`."""
+        found = {file.name: file for file in (await self.view(by, card)).files}
+        if name not in found:
+            raise HermesError(meant("file", name, list(found)) if found else f"{card} has no files.")
+        return await asyncio.to_thread(files.copy, found[name], folder)
+
     async def delete(self, by: By, card: str) -> str:
         """Remove a card that never ran; any other is cancelled and archived, and says so. Raises `HermesError`."""
         found = await self.cards.get(card)
         check_right(found, "delete", by)
+        kept = await self.cards.files(card)
         if not found.owner and await self.cards.remove(card):
-            await asyncio.to_thread(files.drop, self.home, card)
+            await asyncio.to_thread(files.drop, kept)
             return f"{card} is gone."
         if found.is_open:
             await self.move(by, card, Order(verb=Verb.CANCEL), text="deleted")
@@ -214,22 +239,15 @@ class Board:
     async def watch(self, card: str, to: Conversation, *, stop: bool = False) -> None:
         """Tell a conversation how a card (its id) or a whole board (`board:NAME`) goes. Raises `HermesError`."""
         if card.startswith("board:"):
-            await self._new.board(card.removeprefix("board:"))
+            await self.new.board(card.removeprefix("board:"))
         else:
             await self.cards.get(card)
         await self.cards.watch(card, to.key, stop=stop)
 
-    async def create_board(self, name: str) -> None:
-        """Create a board. Raises `HermesError` for a bad name."""
-        if not NAME.fullmatch(name):
-            raise HermesError(f"`{name}` is no name of a board: at most 64 of a-z, 0-9, `-` and `_`.")
-        await self.cards.create_board(name)
-
     async def view(self, by: By, card: str) -> CardView:
         """A card with everything around it. Raises `UnknownCard`, also for one that is not this actor's to see."""
+        await self._check_seen(by, card)
         found = await self.cards.get(card)
-        if not may_see(found, by):
-            raise unknown(card)
         return CardView(
             card=found,
             parents=[_row(await self.cards.get(each)) for each in await self.cards.parents(card)],
@@ -238,6 +256,12 @@ class Board:
             files=await self.cards.files(card),
             runs=await self.runs.of(card),
         )
+
+    async def _check_seen(self, by: By, *cards: str) -> None:
+        """Raise `UnknownCard` for a card that is not this actor's to see; its own it always is."""
+        for card in cards:
+            if card != by.card and not may_see(await self.cards.get(card), by):
+                raise unknown(card)
 
     async def _depend(self, by: By, card: str, on: str) -> Card:
         def decide(found: Card) -> Change:

@@ -14,7 +14,6 @@ from functools import partial
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LostLease
-from hermes_agent.host.paths import Home
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Place, Running
 from hermes_agent.store.work.card_runs import Caps
@@ -24,6 +23,7 @@ from hermes_agent.work.board.rules import By, Order, Role, Verb, moved
 from hermes_agent.work.board.workspaces import Kept, Workspaces
 
 NAME = "dispatcher"
+LOOK = 0.05
 SECOND_LOOK = 5.0
 """What is missing is gone when it still is missing after so many seconds."""
 LINGER = 30.0
@@ -67,12 +67,19 @@ class Machine:
     workspaces: Workspaces
     hermes: Sequence[str] = field(default_factory=lambda: (sys.executable, "-m", "hermes_agent"))
 
-    def worker(self, home: Home, card: Card, run: CardRun) -> Command:
-        """The process of `hermes` that works on a claimed card."""
+    def place(self, run: CardRun) -> Place:
+        """Where the process of a run is."""
+        return self.checks() if run.profile == COMMAND else self.programs
+
+    def command(self, board: Board, card: Card, run: CardRun) -> Command:
+        """The process of a claimed card: its check, or a `hermes` that works on it."""
+        if run.profile == COMMAND:
+            text, seconds = card.validator.removeprefix(COMMAND), board.settings.check_seconds
+            return Command(text=text, folder=card.folder, limit=seconds)
         profile = ("-p", run.profile) if run.profile else ()
         argv = (*self.hermes, *profile, "worker", "--card", card.id, "--epoch", str(run.epoch))
         named = {
-            "HERMES_HOME": str(home.base),
+            "HERMES_HOME": str(board.home.base),
             "HERMES_KANBAN_TASK": card.id,
             "HERMES_KANBAN_WORKSPACE": card.folder,
         }
@@ -81,11 +88,13 @@ class Machine:
 
 
 class Dispatcher:
-    """Keeps the cards of a home going on one machine. Any number of them may work side by side: cards are claimed, and
-    the end of a process counts once."""
+    """Keeps the cards of a home going on one machine, for people who `may` use the agent. Any number of them may work
+    side by side: cards are claimed, and the end of a process counts once."""
 
-    def __init__(self, board: Board, clock: Clock, machine: Machine) -> None:
-        self._board, self._clock, self._machine = board, clock, machine
+    def __init__(
+        self, board: Board, clock: Clock, machine: Machine, may: Callable[[str], bool] = lambda _person: True
+    ) -> None:
+        self._board, self._clock, self._machine, self._may = board, clock, machine, may
         self._by = By(name=NAME, role=Role.BOARD, owner=board.store.workers.id)
         self._watched: dict[Key, Watched] = {}
         self._missing: dict[Key, float] = {}
@@ -118,11 +127,23 @@ class Dispatcher:
         for blocked in await self._board.runs.overdue():
             with suppress(HermesError):  # Somebody moved it.
                 await self._board.move(self._by, blocked, Order(verb=Verb.UNBLOCK))
-        for card, run in await self._board.runs.claim(self._machine.host, await self._caps(now), self._claimed):
+        for card, run in await self._board.runs.claim(
+            self._machine.host, await self._caps(now), partial(_claimed, self._by, now)
+        ):
             self._watch(run, self._start(card, run))
         await self._notice(now)
         await self._clean(now)
         self._stuck, self._again = await self._waiting(), now + AGAIN
+
+    @property
+    def at_work(self) -> int:
+        """How many processes are open."""
+        return len(self._opened)
+
+    @property
+    def starts(self) -> bool:
+        """Whether a process is being started."""
+        return any(each.running is None and not each.task.done() for each in self._watched.values())
 
     async def close(self) -> None:
         """Watch no process any more; they go on."""
@@ -164,8 +185,10 @@ class Dispatcher:
         found = self._watched[key]
         if found.running is None or found.ending is not None:
             return None
+        if _holds(run, card) and not self._may(card.person):
+            return partial(self._dismiss, card)
         ending = self._useless(run, card, alive, now)
-        return None if ending is None else partial(self._stop, found, ending)
+        return None if ending is None else partial(_stop, found, ending)
 
     def _useless(self, run: CardRun, card: Card, alive: Mapping[str, str], now: float) -> Ending | None:
         """Why a process of this machine has to end now; None where it may go on."""
@@ -195,7 +218,7 @@ class Dispatcher:
     async def _attach(self, run: CardRun, card: Card, alive: Mapping[str, str], *, sure: bool) -> None:
         """Watch a process that another dispatcher started; end a run that never got one."""
         key = (run.card, run.epoch)
-        running = await self._place(run).attach(run.exec_id)
+        running = await self._machine.place(run).attach(run.exec_id)
         if running is not None:
             self._missing.pop(key, None)
             self._watch(run, self._follow(run, running))
@@ -206,11 +229,11 @@ class Dispatcher:
         else:
             self._missing[key] = self._clock.now()
 
-    async def _stop(self, found: Watched, ending: Ending) -> None:
-        """Have a process ended with all that it started; whoever follows it records the end."""
-        found.ending = ending
-        if found.running is not None:
-            spawn(found.running.kill(), name="end a card's process")
+    async def _dismiss(self, card: Card) -> None:
+        """Block a card whose person may not use the agent any more."""
+        text = f"{card.person} may not use this agent any more."
+        with suppress(HermesError):  # Somebody moved it.
+            await self._board.move(self._by, card.id, Order(verb=Verb.BLOCK), text=text)
 
     def _watch(self, run: CardRun, work: Coroutine[None, None, None]) -> None:
         key = (run.card, run.epoch)
@@ -219,6 +242,10 @@ class Dispatcher:
 
     async def _start(self, card: Card, run: CardRun) -> None:
         """Make the workspace and start the process."""
+        if not self._may(card.person):
+            await self._dismiss(card)
+            await self._over(run, None, Ending.CANCELLED, "")
+            return
         try:
             if run.kind is not RunKind.VALIDATE:
                 folder, branch = await self._machine.workspaces.prepare(card)
@@ -229,7 +256,7 @@ class Dispatcher:
             )
             return
         try:
-            running = await self._place(run).start(run.exec_id, self._command(card, run))
+            running = await self._machine.place(run).start(run.exec_id, self._machine.command(self._board, card, run))
         except AlreadyStarted:
             return  # It is attached to at the next look.
         except HermesError as error:
@@ -289,25 +316,6 @@ class Dispatcher:
             divides=DIVIDED if settings.auto_decompose else 0,
         )
 
-    def _claimed(self, card: Card) -> tuple[Change, RunKind, str]:
-        new = moved(card, Order(verb=Verb.CLAIM), self._by, self._clock.now())
-        change = Change(card=new, kind="claimed", by=NAME)
-        if card.status is Status.TRIAGE:
-            return change, RunKind.DECOMPOSE, card.assignee
-        if card.status is not Status.REVIEW:
-            return change, RunKind.WORK, card.assignee
-        is_command = card.validator.startswith(COMMAND)
-        return change, RunKind.VALIDATE, COMMAND if is_command else card.validator.removeprefix(PROFILE)
-
-    def _place(self, run: CardRun) -> Place:
-        return self._machine.checks() if run.profile == COMMAND else self._machine.programs
-
-    def _command(self, card: Card, run: CardRun) -> Command:
-        if run.profile != COMMAND:
-            return self._machine.worker(self._board.home, card, run)
-        text, seconds = card.validator.removeprefix(COMMAND), self._board.settings.check_seconds
-        return Command(text=text, folder=card.folder, limit=seconds)
-
     # What time brings
 
     async def _notice(self, now: float) -> None:
@@ -335,3 +343,30 @@ def _changed(change: Callable[..., Change], card: Card, *, cleaned: bool = False
 def _holds(run: CardRun, card: Card) -> bool:
     """Whether the card is in the hands of this run."""
     return bool(card.owner) and card.epoch in (run.epoch, run.epoch + 1)
+
+
+async def one_round(dispatcher: Dispatcher, clock: Clock) -> int:
+    """Do what is due until nothing is, and all processes that began are there; how many are open."""
+    while (due := await dispatcher.next_due()) is not None and due <= clock.now() + SECOND_LOOK:
+        await dispatcher.fire()
+        await clock.sleep(LOOK)
+        while dispatcher.starts:
+            await clock.sleep(LOOK)
+    return dispatcher.at_work
+
+
+def _claimed(by: By, now: float, card: Card) -> tuple[Change, RunKind, str]:
+    change = Change(card=moved(card, Order(verb=Verb.CLAIM), by, now), kind="claimed", by=NAME)
+    if card.status is Status.TRIAGE:
+        return change, RunKind.DECOMPOSE, card.assignee
+    if card.status is not Status.REVIEW:
+        return change, RunKind.WORK, card.assignee
+    is_command = card.validator.startswith(COMMAND)
+    return change, RunKind.VALIDATE, COMMAND if is_command else card.validator.removeprefix(PROFILE)
+
+
+async def _stop(found: Watched, ending: Ending) -> None:
+    """Have a process ended with all that it started; whoever follows it records the end."""
+    found.ending = ending
+    if found.running is not None:
+        spawn(found.running.kill(), name="end a card's process")

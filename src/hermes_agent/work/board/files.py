@@ -6,6 +6,8 @@ import hashlib
 import os
 import shutil
 import stat
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from hermes_agent.core.errors import HermesError
@@ -14,6 +16,7 @@ from hermes_agent.store.work.cards import CardFile
 
 LARGEST = 25 << 20
 FOLDER = "board"
+MOST_COPIES = 20
 
 
 def read(path: str, folder: str, *, confined: bool) -> tuple[str, bytes]:
@@ -54,6 +57,20 @@ def keep(home: Home, card: str, name: str, content: bytes, who: str) -> CardFile
     return CardFile(card=card, name=name, sha256=digest, bytes=len(content), path=str(path), by=who)
 
 
-def drop(home: Home, card: str) -> None:
+def copy(file: CardFile, folder: str) -> str:
+    """Copy a kept file into a folder under its name, beside what is there; its path. Raises `HermesError`. Blocks."""
+    content, name = Path(file.path).read_bytes(), Path(folder) / file.name
+    for number in range(MOST_COPIES):
+        path = name if not number else name.with_name(f"{name.stem}-{number}{name.suffix}")
+        with suppress(FileExistsError):
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            with os.fdopen(handle, "wb") as there:
+                there.write(content)
+            return str(path)
+    raise HermesError(f"{name} is there {MOST_COPIES} times already.")
+
+
+def drop(kept: Iterable[CardFile]) -> None:
     """Remove the copies of a card that is gone. Blocks."""
-    shutil.rmtree(home.base / FOLDER / card, ignore_errors=True)
+    for folder in {Path(file.path).parent for file in kept}:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
@@ -24,7 +24,17 @@ BASE = "default"
 LONGEST_TITLE = 200
 SHOWN_BODY = 4_000
 PRIORITIES = 4
+NUMBERS: Mapping[str, tuple[str, int]] = {
+    "priority": ("A priority is 0 (most urgent)", PRIORITIES),
+    "max_minutes": ("Minutes are 0 (any)", 7 * 24 * 60),
+    "max_attempts": ("Attempts are 0 (as set)", 20),
+    "goal_turns": ("The turns of a goal are 0", 100),
+}
+"""What a number of a card may be, in words, and the most."""
+WORDS = ("title", "branch", *NUMBERS)
+"""What `check_words` checks."""
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+BRANCH = re.compile(r"\w[\w./-]{0,200}")
 LONGEST_BODY = 100_000
 
 
@@ -47,6 +57,7 @@ class NewCard:
     key: str = ""
     max_minutes: float = 0.0
     max_attempts: int = 0
+    goal_turns: int = 0
     skills: tuple[str, ...] = ()
     model: str = ""
     toolsets: tuple[str, ...] = ()
@@ -69,11 +80,11 @@ class NewCards:
 
     async def checked(self, by: By, new: NewCard) -> tuple[Card, str]:
         """The card to be, with its whole body. Raises `HermesError`."""
-        check_words(new.title, new.priority)
+        check_words(**{name: getattr(new, name) for name in WORDS})
         kind, _, where = new.workspace.partition(":")
         if kind not in set(Workspace):
             raise HermesError(meant("workspace", kind, list(Workspace)))
-        path = await asyncio.to_thread(self._folder, kind, where)
+        path = await asyncio.to_thread(self._folder, by, kind, where)
         shown = new.body if len(new.body) <= LONGEST_BODY else f"{new.body[:SHOWN_BODY]}\n\n(The rest: body.md)"
         card = Card(
             id="",
@@ -86,6 +97,7 @@ class NewCards:
             priority=new.priority,
             tenant=new.tenant,
             created_by=by.card if by.role is Role.WORKER else by.name,
+            whose=by.whose or by.name,
             origin=origin_of(by),
             key=new.key,
             workspace=Workspace(kind),
@@ -97,38 +109,50 @@ class NewCards:
             toolsets=new.toolsets,
             max_seconds=60 * new.max_minutes,
             max_attempts=new.max_attempts or self._settings.max_attempts,
-            validator=self.validator(by, new.check),
+            goal_turns=new.goal_turns,
+            validator=await asyncio.to_thread(self.validator, by, new.check),
         )
         return card, new.body
 
-    def _folder(self, kind: str, where: str) -> str:
+    def _folder(self, by: By, kind: str, where: str) -> str:
         if kind == Workspace.SCRATCH:
             return ""
-        real = Path(where).expanduser().resolve()
-        if not where or not real.is_dir():
+        if not where or "\0" in where or not (real := (Path(by.folder) / Path(where).expanduser()).resolve()).is_dir():
             raise HermesError(f"{where or 'The workspace'} is not a folder: say `{kind}:/path/to/it`.")
+        own = by.folder and real.is_relative_to(Path(by.folder).resolve())
+        if by.role is not Role.OWNER and not own:
+            raise HermesError(f"{where} is outside of the folder that you work in: only the owner gives others.")
         if why := self._objection(real):
             raise HermesError(f"{where} cannot be a workspace: {why}.")
         return str(real)
 
     def validator(self, by: By, check: str) -> str:
-        """The validator of a check by its name. Raises `HermesError` for one that does not exist."""
+        """The validator of a check by its name. Raises `HermesError` for one that does not exist. Blocks."""
         if not check or check == HUMAN:
             return check
         if check in self._settings.checks:
             return f"{COMMAND}{self._settings.checks[check].command}"
         if check.startswith(COMMAND) and by.role is Role.OWNER:
             return check
-        if check.startswith(REVIEWER) and PROFILE.fullmatch(check.removeprefix(REVIEWER)):
+        if check.startswith(REVIEWER) and check.removeprefix(REVIEWER) in profiles(self._home):
             return check
-        raise HermesError(meant("check", check, [HUMAN, f"{REVIEWER}NAME", *self._settings.checks]))
+        reviewers = [f"{REVIEWER}{name}" for name in profiles(self._home)]
+        raise HermesError(meant("check", check, [HUMAN, *reviewers, *self._settings.checks]))
 
     async def profile(self, name: str) -> str:
         """The profile of that name (empty: the base home). Raises `HermesError` for one that does not exist."""
         known = await asyncio.to_thread(profiles, self._home)
         if name and name not in known:
             raise HermesError(meant("profile", name, known))
+        if name == BASE and known.count(BASE) > 1:
+            raise HermesError(f"A profile is called `{BASE}`, which is the home without a profile: rename it.")
         return "" if name == BASE else name
+
+    async def create_board(self, name: str) -> None:
+        """Create a board. Raises `HermesError` for a bad name."""
+        if not NAME.fullmatch(name):
+            raise HermesError(f"`{name}` is no name of a board: at most 64 of a-z, 0-9, `-` and `_`.")
+        await self._cards.create_board(name)
 
     async def board(self, name: str) -> str:
         """The name of a board that exists. Raises `HermesError`."""
@@ -138,12 +162,21 @@ class NewCards:
         return name
 
 
-def check_words(title: str, priority: int) -> None:
-    """Raise `HermesError` for a title or priority that does not do."""
+def check_words(**said: object) -> None:
+    """Raise `HermesError` for one of `WORDS` that does not do."""
+    title, branch = str(said.get("title", "x")), str(said.get("branch", ""))
     if not title.strip() or len(title) > LONGEST_TITLE:
         raise HermesError(f"A title has 1 to {LONGEST_TITLE} characters; the rest belongs into the body.")
-    if not 0 <= priority <= PRIORITIES:
-        raise HermesError(f"A priority is 0 (most urgent) to {PRIORITIES}.")
+    if branch and not BRANCH.fullmatch(branch):
+        raise HermesError(f"`{branch}` is no name of a branch.")
+    for name, (words, most) in NUMBERS.items():
+        if not 0 <= float(str(said.get(name, 0))) <= most:
+            raise HermesError(f"{words} to {most:,}.")
+
+
+def assignee_of(name: str) -> str | None:
+    """The assignee that a filter means; None for all."""
+    return None if not name else "" if name == BASE else name
 
 
 def meant(what: str, name: str, known: Collection[str]) -> str:

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LostLease
+from hermes_agent.store.work.card_reading import unknown
 from hermes_agent.store.work.cards import HUMAN, Card, Ending, Reason, Status
 
 MAX_CRASHES = 5
@@ -38,12 +39,15 @@ class Role(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class By:
     """An actor: its name in events, its role, whether it acts for the owner (`sees_all`), whether its words may be
-    outside ones (`tainted`), and for a worker its card and its lease."""
+    outside ones (`tainted`), the folder that it works in, and for a worker its card, its lease and the person for whom
+    it works (`whose`; any other works for itself)."""
 
     name: str
     role: Role
     sees_all: bool = False
     tainted: bool = False
+    folder: str = ""
+    whose: str = ""
     card: str = ""
     owner: str = ""
     epoch: int = 0
@@ -133,15 +137,15 @@ def check_right(card: Card, verb: Verb | str, by: By) -> None:
         raise NotMoved(f"{card.id} is your own card: complete it or block it; the rest is for others.")
     if by.role is Role.WORKER and not own and card.created_by != by.card:
         raise NotMoved(f"{card.id} is not yours: comment on it, or create a card of your own.")
-    if by.role in (Role.MEMBER, Role.AGENT) and not by.sees_all and card.created_by != by.name:
-        raise NotMoved(f"{card.id} belongs to somebody else: you may comment on it.")
+    if by.role in (Role.MEMBER, Role.AGENT) and not may_see(card, by):
+        raise unknown(card.id)
     if verb in OF_BOARD and by.role is not Role.BOARD:
         raise NotMoved(f"Only the dispatcher does that: {verb}.")
 
 
 def may_see(card: Card, by: By) -> bool:
     """Whether this actor may read a card: who is not the owner reads their own."""
-    return by.sees_all or by.role in (Role.WORKER, Role.BOARD) or card.created_by == by.name
+    return by.sees_all or by.role is Role.BOARD or card.person == (by.whose or by.name)
 
 
 def check_lease(card: Card, by: By) -> None:
@@ -247,7 +251,7 @@ def _done(card: Card) -> Card:
 
 def _block(card: Card, order: Order, by: By, _now: float) -> Card:
     own = by.card == card.id
-    if card.owner and not own:
+    if card.owner and not own and by.role is not Role.BOARD:
         raise NotMoved(f"{card.id} is being worked on: `hermes kanban move {card.id} todo` stops it.")
     if card.status is S.REVIEW and own:  # The reviewer refuses it.
         return failed(free(card))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Literal
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Literal, TypeVar
 
 from hermes_agent.core.clock import moment
 from hermes_agent.core.effects import Capability, Effect
@@ -13,11 +13,12 @@ from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.store.work.cards import Card, CardEvent, CardRow, Reason, Status
 from hermes_agent.work.board.board import Board, CardView
-from hermes_agent.work.board.new_cards import MAIN, NewCard
+from hermes_agent.work.board.new_cards import MAIN, NewCard, assignee_of
 from hermes_agent.work.board.rules import By, Order, Verb
 
 NEEDS = (Capability.SCHEDULE,)
-SHOWN_EVENTS = 30
+SHOWN_EVENTS, MOST_LISTED = 30, 100
+T = TypeVar("T")
 Opened = Callable[[], AbstractAsyncContextManager[Board]]
 
 
@@ -27,37 +28,31 @@ class MovingTools:
     def __init__(self, opened: Opened, by: Callable[[CallContext], By]) -> None:
         self._board, self._by = opened, by
 
-    @asynccontextmanager
-    async def _opened(self) -> AsyncIterator[Board]:
-        """The board; what it refuses is an answer for the model."""
+    async def _on(self, act: Callable[[Board], Awaitable[T]]) -> T:
+        """Do something on the board; what it refuses is an answer for the model."""
         try:
             async with self._board() as board:
-                yield board
-        except ToolError:
-            raise
+                return await act(board)
         except HermesError as error:
-            raise ToolError(str(error)) from error
+            raise error if isinstance(error, ToolError) else ToolError(str(error)) from error
 
     @tool(effect=Effect.WRITES, needs=NEEDS, core=False, origin=Origin.RUNTIME)
     async def kanban_update(
         self, context: CallContext, card: str, title: str = "", body: str = "", priority: int = -1
     ) -> str:
         """Change the title, body or priority of a card."""
-        async with self._opened() as board:
-            given = {"title": title or None, "body": body or None, "priority": priority if priority >= 0 else None}
-            return _said(await board.update(self._by(context), card, **given))
+        given = {"title": title or None, "body": body or None, "priority": priority if priority >= 0 else None}
+        return _said(await self._on(lambda board: board.update(self._by(context), card, **given)))
 
     @tool(effect=Effect.WRITES, needs=NEEDS, core=False, origin=Origin.RUNTIME)
     async def kanban_delete(self, context: CallContext, card: str) -> str:
         """Delete a card that never ran; any other is archived."""
-        async with self._opened() as board:
-            return await board.delete(self._by(context), card)
+        return await self._on(lambda board: board.delete(self._by(context), card))
 
     @tool(effect=Effect.WRITES, needs=NEEDS, core=False, origin=Origin.RUNTIME)
     async def kanban_assign(self, context: CallContext, card: str, assignee: str) -> str:
         """Give a card to a profile."""
-        async with self._opened() as board:
-            return _said(await board.assign(self._by(context), card, assignee))
+        return _said(await self._on(lambda board: board.assign(self._by(context), card, assignee)))
 
     @tool(effect=Effect.WRITES, needs=NEEDS, core=False, origin=Origin.RUNTIME)
     async def kanban_move(self, context: CallContext, card: str, status: Literal["triage", "todo", "ready"]) -> str:
@@ -87,12 +82,10 @@ class MovingTools:
     @tool(effect=Effect.WRITES, needs=NEEDS, core=False, origin=Origin.RUNTIME)
     async def kanban_link(self, context: CallContext, parent: str, child: str, remove: bool = False) -> str:
         """Make a card wait for another one (its parent), or no longer."""
-        async with self._opened() as board:
-            return _said(await board.link(self._by(context), parent, child, remove=remove))
+        return _said(await self._on(lambda board: board.link(self._by(context), parent, child, remove=remove)))
 
     async def _move(self, context: CallContext, card: str, order: Order) -> str:
-        async with self._opened() as board:
-            return _said(await board.move(self._by(context), card, order))
+        return _said(await self._on(lambda board: board.move(self._by(context), card, order)))
 
 
 class BoardTools(MovingTools):
@@ -102,24 +95,29 @@ class BoardTools(MovingTools):
     async def kanban_show(self, context: CallContext, card: str = "") -> Answer:
         """Show a card (default: yours) with what its parents left, comments, files and runs."""
         by = self._by(context)
-        async with self._opened() as board:
-            return Answer(parts=tuple(shown(await board.view(by, _id(card, by)))))
+        return Answer(parts=tuple(shown(await self._on(lambda board: board.view(by, _id(card, by))))))
 
     @tool(effect=Effect.READS, core=False, origin=Origin.TOOL)
     async def kanban_list(self, context: CallContext, status: str = "", assignee: str = "", board: str = "") -> str:
         """List cards, the most urgent first."""
         _status(status)
         by = self._by(context)
-        author = "" if by.sees_all or by.card else by.name
-        async with self._opened() as found:
-            rows = await found.cards.list_cards(board, status=status, assignee=assignee, author=author, limit=100)
-        return "\n".join(map(line, rows)) or "There are no such cards."
+        author = "" if by.sees_all else by.whose or by.name
+        rows = await self._on(
+            lambda found: found.cards.list_cards(
+                board, status=status, assignee=assignee_of(assignee), author=author, limit=MOST_LISTED + 1
+            )
+        )
+        more = ["There are more: name a status, an assignee or a board."] if len(rows) > MOST_LISTED else []
+        return "\n".join([*map(line, rows[:MOST_LISTED]), *more]) or "There are no such cards."
 
     @tool(effect=Effect.READS, core=False, origin=Origin.RUNTIME)
-    async def kanban_stats(self) -> str:
+    async def kanban_stats(self, context: CallContext) -> str:
         """Count the cards of each board by status."""
-        async with self._opened() as board:
-            return "\n".join(f"{name}: {count} {status}" for name, status, count in await board.cards.stats())
+        if not self._by(context).sees_all:
+            raise ToolError("Only the owner sees everybody's cards.")
+        found = await self._on(lambda board: board.cards.stats())
+        return "\n".join(f"{name}: {count} {status}" for name, status, count in found)
 
     @tool(effect=Effect.READS, core=False, origin=Origin.TOOL)
     async def kanban_log(self, context: CallContext, card: str = "", after: int = 0) -> Answer:
@@ -129,8 +127,8 @@ class BoardTools(MovingTools):
             after: number of the last event that you know
         """
         by = self._by(context)
-        async with self._opened() as board:
-            events = [each for each in (await board.view(by, _id(card, by))).events if each.number > after][:100]
+        view = await self._on(lambda board: board.view(by, _id(card, by)))
+        events = [each for each in view.events if each.number > after][:MOST_LISTED]
         return Answer(parts=tuple(_events(events)) or (Text(text="Nothing.", origin=Origin.RUNTIME),))
 
     @tool(effect=Effect.KEYED, needs=NEEDS, core=False, origin=Origin.RUNTIME)
@@ -169,15 +167,13 @@ class BoardTools(MovingTools):
             board=board,
             key=context.key,
         )
-        async with self._opened() as found:
-            created = await found.create(self._by(context), new)
+        created = await self._on(lambda board: board.create(self._by(context), new))
         return f"{created.card.id} is {created.card.status}." + ("" if created.is_new else " It was there already.")
 
     @tool(effect=Effect.KEYED, needs=NEEDS, core=False, origin=Origin.RUNTIME)
     async def kanban_comment(self, context: CallContext, card: str, text: str) -> str:
         """Say something on a card, to its worker."""
-        async with self._opened() as board:
-            await board.comment(self._by(context), card, text)
+        await self._on(lambda board: board.comment(self._by(context), card, text))
         return "Said."
 
     @tool(effect=Effect.WRITES, needs=NEEDS, core=False, origin=Origin.RUNTIME)
@@ -196,8 +192,7 @@ class BoardTools(MovingTools):
             on: the card it waits for (dependency)
         """
         by = self._by(context)
-        async with self._opened() as board:
-            return _said(await board.block(by, _id(card, by), Reason(reason), why, on))
+        return _said(await self._on(lambda board: board.block(by, _id(card, by), Reason(reason), why, on)))
 
     @tool(effect=Effect.WRITES, needs=NEEDS, core=False, origin=Origin.RUNTIME)
     async def kanban_complete(
@@ -217,8 +212,7 @@ class BoardTools(MovingTools):
         by = self._by(context)
         if not by.card:
             raise ToolError("A card is completed by whoever works on it, or by a person: `hermes kanban complete`.")
-        async with self._opened() as board:
-            return _said(await board.complete(by, by.card, summary, metadata, artefacts))
+        return _said(await self._on(lambda board: board.complete(by, by.card, summary, metadata, artefacts)))
 
     @tool(effect=Effect.KEYED, needs=NEEDS, core=False, origin=Origin.RUNTIME)
     async def kanban_heartbeat(self, context: CallContext, note: str) -> str:
@@ -226,17 +220,22 @@ class BoardTools(MovingTools):
         by = self._by(context)
         if not by.card:
             raise ToolError("Only who works on a card reports its progress.")
-        async with self._opened() as board:
-            await board.runs.progress(by.card, by.epoch, note)
+        await self._on(lambda board: board.runs.progress(by.card, by.epoch, note))
         return "Noted."
 
     @tool(effect=Effect.WRITES, needs=(*NEEDS, Capability.FS_READ), paths=("path",), core=False, origin=Origin.RUNTIME)
     async def kanban_attach(self, context: CallContext, path: str, card: str = "") -> str:
         """Keep a copy of a file of your workspace with a card."""
         by = self._by(context)
-        async with self._opened() as board:
-            file = await board.attach(by, _id(card, by), path, context.workspace)
-        return f"{file.name} ({file.bytes:,} bytes) is kept with the card: {file.path}"
+        file = await self._on(lambda board: board.attach(by, _id(card, by), path, context.workspace))
+        return f"{file.name} ({file.bytes:,} bytes) is kept with the card."
+
+    @tool(effect=Effect.WRITES, needs=(*NEEDS, Capability.FS_READ), core=False, origin=Origin.RUNTIME)
+    async def kanban_fetch(self, context: CallContext, name: str, card: str = "") -> str:
+        """Copy a file of a card (yours, or one that yours waited for) into your folder."""
+        by = self._by(context)
+        path = await self._on(lambda board: board.fetch(by, _id(card, by), name, context.workspace))
+        return f"It is here now: {path}"
 
 
 def shown(view: CardView) -> list[Text]:
@@ -255,7 +254,7 @@ def shown(view: CardView) -> list[Text]:
         parts += [_runtime("\n\nSummary:\n"), Text(text=card.summary, origin=Origin.TOOL)]
     parts += [_runtime("\n\nParents:\n"), *_rows(view.parents)] if view.parents else []
     parts += [_runtime("\n\nWaiting for it:\n"), *_rows(view.children)] if view.children else []
-    parts += [_runtime(f"\nFile {each.name}, {each.bytes:,} bytes: {each.path}") for each in view.files]
+    parts += [_runtime(f"\nFile {each.name}, {each.bytes:,} bytes: kanban_fetch copies it") for each in view.files]
     parts += [_runtime(f"\nRun {each.epoch}: {each.kind} {each.outcome or 'running'}") for each in view.runs]
     return [*parts, _runtime("\n\nLog:\n"), *_events(view.events[-SHOWN_EVENTS:])]
 

@@ -89,15 +89,23 @@ async def adopt(board: Board, card: str, epoch: int) -> Holding:
 
     held = await board.runs.adopt(card, epoch, decide)
     run = next(each for each in await board.runs.of(card) if each.epoch == epoch)
-    by = By(name=f"{card}@{run.profile}", role=Role.WORKER, card=card, owner=me, epoch=held.epoch)
+    by = By(
+        name=f"{card}@{run.profile}",
+        role=Role.WORKER,
+        folder=held.folder,
+        whose=held.person,
+        card=card,
+        owner=me,
+        epoch=held.epoch,
+    )
     return Holding(board=board, card=held, by=by, kind=run.kind, run=epoch)
 
 
 class CardWorker:
-    """Works on a held card in a session of `hermes`, for `owner`."""
+    """Works on a held card in a session of `hermes`, for its person."""
 
-    def __init__(self, holding: Holding, hermes: Hermes, owner: Principal, clock: Clock) -> None:
-        self._holding, self._hermes, self._owner, self._clock = holding, hermes, owner, clock
+    def __init__(self, holding: Holding, hermes: Hermes, person: Principal, clock: Clock) -> None:
+        self._holding, self._hermes, self._person, self._clock = holding, hermes, person, clock
         self._board, self._card, self._by = holding.board, holding.card, holding.by
         self._began, self._seen = clock.now(), clock.now()
         self._session = ""
@@ -107,9 +115,12 @@ class CardWorker:
         """Work until the card has moved, was given up, or is another's."""
         beats = spawn(self._beat(), name=f"hold {self._card.id}")
         try:
-            ended = await self._run()
-            if await self._is_held() and self._over is None and ended.outcome is Outcome.ANSWERED:
-                ended = await self._say((_runtime(NUDGE),), "nudge")
+            ended, turns = await self._run(), self._card.goal_turns
+            for turn in range(1, max(2, turns)):
+                if not await self._is_held() or self._over is not None or ended.outcome is not Outcome.ANSWERED:
+                    break
+                left = f" You have {turns - turn} turns left." if turns else ""
+                ended = await self._say((_runtime(f"{NUDGE}{left}"),), f"nudge{turn}")
             if await self._is_held():
                 await self._give_up(ended)
         except LostLease as error:
@@ -219,7 +230,7 @@ class CardWorker:
         return Inbound(
             source=SOURCE,
             source_id=f"{self._card.id}:{self._holding.run}:{what}",
-            principal=self._owner,
+            principal=self._person,
             conversation=Conversation(
                 platform=Work.CARD, chat_kind="folder", chat=self._card.folder, thread=self._card.id
             ),
@@ -229,7 +240,9 @@ class CardWorker:
 
     def _mandate(self) -> Mandate:
         narrowed = (*self._card.toolsets, TOOLSET) if self._card.toolsets else None
-        return Mandate(kind=Work.CARD, toolsets=narrowed, role=ROLE)
+        divides = self._holding.kind is RunKind.DECOMPOSE
+        tokens = self._board.settings.max_tokens if divides else None
+        return Mandate(kind=Work.CARD, toolsets=narrowed, job_tokens=tokens, role=ROLE)
 
     async def _first(self) -> tuple[Text, ...]:
         """What the session is told first: the card as its author's words, then what others left, each as theirs."""

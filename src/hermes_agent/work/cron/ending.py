@@ -30,10 +30,13 @@ QUIET = "silent"
 class Places(Protocol):
     """Where letters go.
 
-    - `targets` are the chats of a job's results, `homes` those that are told of its failures; both may be empty.
+    - `targets` are the chats of a job's results, `homes` those that are told of its failures; both may be empty;
+    - `gone` are those of its targets to which nothing can be sent any more.
     """
 
     def targets(self, job: Job) -> Sequence[Conversation]: ...
+
+    def gone(self, job: Job) -> Sequence[Conversation]: ...
 
     def homes(self, job: Job) -> Sequence[Conversation]: ...
 
@@ -81,16 +84,18 @@ class Endings:
     ) -> bool:
         """End an instant once, one that is claimed under its lease; False where it has ended."""
         result = replace(result, words=self.store.engine.redact(result.words))
-        told = self._letters(instant, job, result)
-        letters, why = tuple(letter.key for letter in told), result.why or instant.why
+        told, dead = self._letters(instant, job, result)
+        letters, why = tuple(letter.key for letter in (*dead, *told)), result.why or instant.why
         ended = replace(instant, state=result.state, why=why, words=result.words, letters=letters)
         is_run = result.state in (InstantState.RAN, InstantState.FAILED)
         if not await self.store.cron_instants.end(tx, ended, lease, files=is_run and job is not None):
             return False
         for letter in told:
             await self.store.outbox.put(tx, letter)
+        for letter in dead:
+            await self.store.outbox.put(tx, letter, error="There is no such chat here any more.")
         if job is not None:
-            await self._count(tx, job, instant, result, told=bool(told))
+            await self._count(tx, job, instant, result, told=bool(told), works=not dead)
         return True
 
     async def planned(self, tx: Transaction, job: Job, planned: Planned) -> None:
@@ -98,37 +103,36 @@ class Endings:
         made = await self.store.cron_jobs.plan(tx, job, planned) or ()
         for missed in (each for each in made if each.state is InstantState.MISSED):
             result = Result(state=InstantState.MISSED, why=missed.why)
-            told = self._letters(missed, job, result)
+            told, _ = self._letters(missed, job, result)
             for letter in told:
                 await self.store.outbox.put(tx, letter)
             if told:
                 await self.store.cron_jobs.mark_told(tx, job.id)
 
-    def _letters(self, instant: Instant, job: Job | None, result: Result) -> list[Letter]:
+    def _letters(self, instant: Instant, job: Job | None, result: Result) -> tuple[list[Letter], list[Letter]]:
+        """What is said of an instant, and what can be said to nobody."""
         if job is None or result.state is InstantState.SKIPPED:
-            return []
-        places = self.places()
-        if result.state is InstantState.RAN:
-            to = () if result.why == QUIET or not result.words.strip() else places.targets(job)
-            text = f"{job.name}:\n\n{result.words}"
-        else:
-            was_told = self.clock.now() - job.told < DAY and result.job_state is None
-            to = () if job.plan.quiet or was_told else places.homes(job)
-            text = failure_text(instant, job, result)
-        return [
-            Letter(
-                key=f"cron:{instant.job}:{instant.due}:{number}",
-                to=each,
-                content=Content(text=text),
-                session=instant.session,
-            )
-            for number, each in enumerate(to)
-        ]
+            return [], []
+        places, prefix = self.places(), f"cron:{instant.job}:{instant.due}"
+        was_told = 0 <= self.clock.now() - job.told < DAY and result.job_state is None
+        homes = () if job.plan.quiet or was_told else places.homes(job)
+        if result.state is not InstantState.RAN:
+            return _to(homes, prefix, failure_text(instant, job, result), instant.session), []
+        if result.why == QUIET or not result.words.strip():
+            return [], []
+        text, gone = f"{job.name}:\n\n{result.words}", places.gone(job)
+        told = _to(places.targets(job), prefix, text, instant.session)
+        if gone:
+            where = ", ".join(each.key for each in gone)
+            told += _to(homes, f"{prefix}:home", f"{undelivered_text(job, where)}", instant.session)
+        return told, _to(gone, f"{prefix}:gone", text, instant.session)
 
-    async def _count(self, tx: Transaction, job: Job, instant: Instant, result: Result, *, told: bool) -> None:
+    async def _count(
+        self, tx: Transaction, job: Job, instant: Instant, result: Result, *, told: bool, works: bool
+    ) -> None:
         """Write what the end changes in the job: how often it still runs, its state, when its failure was told."""
         changed = job
-        if result.state is InstantState.RAN:
+        if result.state is InstantState.RAN and works:
             changed = replace(changed, told=0.0)
         elif told:
             changed = replace(changed, told=self.clock.now())
@@ -140,6 +144,22 @@ class Endings:
             changed = replace(changed, state=result.job_state, why=result.words)
         if changed != job:
             await self.store.cron_jobs.count(tx, changed)
+
+
+def _to(places: Sequence[Conversation], key: str, text: str, session: str) -> list[Letter]:
+    return [
+        Letter(key=f"{key}:{number}", to=each, content=Content(text=text), session=session)
+        for number, each in enumerate(places)
+    ]
+
+
+def undelivered_text(job: Job, where: str) -> str:
+    """What the owner reads of a result whose chat is gone."""
+    return (
+        f"The scheduled job {job.name} ran, and its result cannot be delivered: {where} is no chat here any more. "
+        f"`hermes cron runs {job.id}` has it; `hermes cron edit {job.id} --deliver ...` names another chat. "
+        "While it stays so you are told once a day."
+    )
 
 
 def failure_text(instant: Instant, job: Job, result: Result) -> str:

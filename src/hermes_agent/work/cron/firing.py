@@ -12,22 +12,26 @@ from typing import Protocol
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LostLease, StoreError
-from hermes_agent.core.events import RunEnded
+from hermes_agent.core.events import MessageTaken, RunEnded
 from hermes_agent.host.tasks import spawn
 from hermes_agent.store.claims import Lease
 from hermes_agent.store.database import Store
+from hermes_agent.store.inbox import Ending, Mail
 from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.work.cron.records import MANUAL, Claimed, Instant, InstantState, Job, JobState, Overlap
 from hermes_agent.work.cron.ending import QUIET, Endings, Result
-from hermes_agent.work.cron.planning import NEVER, plan
+from hermes_agent.work.cron.planning import NEVER, SET_BACK, plan
 from hermes_agent.work.cron.schedule import BadSchedule
 from hermes_agent.work.cron.scripts import Broken, Output, Scripts
 
 log = logging.getLogger(__name__)
 RECHECK = 5.0
 """Seconds after which what is under way is looked at again: its worker may have died."""
-MOST_ATTEMPTS = 5
+MOST_ATTEMPTS = 20
+"""So often the program may die in an instant, mostly for no fault of it: what runs beside it dies too."""
 GATE = "-gate"
+SOURCE = "cron"
+"""The source of the messages of instants."""
 APOLOGY = "Something in this program broke; logs/hermes.log has the details."
 
 
@@ -78,19 +82,21 @@ class Firing:
         sessions: Sessions,
         scripts: Scripts,
         most: int,
-        begin: Callable[[], Awaitable[None]],
+        begin: Callable[[float], Awaitable[None]],
     ) -> None:
         self._store, self._clock, self._endings = store, clock, endings
         self._sessions, self._scripts, self._most, self._begin = sessions, scripts, most, begin
         self._since: float | None = None
-        self._looked = 0.0
+        self._looked = self._last = 0.0
         self._tasks: dict[asyncio.Task[None], Lease] = {}
 
     async def next_due(self) -> float | None:
         """See `Source`."""
-        if self._since is None:
-            await self._begin()
-            self._since = self._clock.now()
+        now = self._clock.now()
+        if self._since is None or now < self._last - SET_BACK:
+            await self._begin(now + SET_BACK)
+            self._since = now
+        self._last = now
         ahead = await self._store.cron_instants.ahead(self._most)
         times = [each for each in (ahead.look_at, ahead.ready_at) if each is not None]
         times += [self._looked + RECHECK] if ahead.running else []
@@ -125,31 +131,40 @@ class Firing:
         while jobs := await self._store.cron_jobs.due(last):
             last = jobs[-1].id
             for job in jobs:
-                await self._plan_one(job)
+                try:
+                    await self._plan_one(job)
+                except (BadSchedule, ArithmeticError, OSError, ValueError) as error:  # No such zone, or no such time.
+                    words = str(error) if isinstance(error, HermesError) else f"Its times cannot be computed: {error}."
+                    now = self._clock.now()
+                    said = await self._store.cron_instants.ask_for(Instant(job=job.id, due=int(now), ready_at=NEVER))
+                    await self._end(said, Result(state=InstantState.FAILED, words=words, job_state=JobState.BROKEN))
 
     async def _plan_one(self, job: Job) -> None:
         waiting, now = await self._store.cron_jobs.waiting(job.id), self._clock.now()
         assert self._since is not None
-        try:
-            planned = await asyncio.to_thread(plan, job, waiting, now, self._since)
-        except BadSchedule as error:  # Its time zone is gone.
-            said = await self._store.cron_instants.ask_for(Instant(job=job.id, due=int(now), ready_at=NEVER))
-            await self._end(said, Result(state=InstantState.FAILED, words=str(error), job_state=JobState.BROKEN))
-            return
+        planned = await asyncio.to_thread(plan, job, waiting, now, self._since)
         if planned.done and await self._store.cron_instants.running(Instant(job=job.id, due=0)):
             planned = replace(planned, done=False)
         await self._store.write(lambda tx: self._endings.planned(tx, job, planned))
 
     async def _settle(self) -> None:
         """End the instants whose run is over and did not say so: it could not begin, or its session is gone."""
-        for instant, reason in await self._store.cron_instants.left():
-            ends = [each.event for each in await self._store.history.entries(instant.session)]
-            ended = next((each for each in reversed(ends) if isinstance(each, RunEnded)), None)
+        for instant in await self._store.cron_instants.left():
+            mail = await self._store.inbox.find(SOURCE, instant.source_id)
+            ended = None if mail is not None and mail.state == Ending.REFUSED else await self._run_end(instant, mail)
             if ended is None:
-                words = reason or "Its session is gone."
+                words = (mail.reason if mail else "") or "Its session is gone."
                 await self._end(instant, Result(state=InstantState.FAILED, words=words))
                 continue
             await self._store.write(partial(self._endings.run_ended, session=instant.session, ended=ended))
+
+    async def _run_end(self, instant: Instant, mail: Mail | None) -> RunEnded | None:
+        """The end of the run that took the message of an instant: a session may have runs of earlier ones."""
+        events = [each.event for each in await self._store.history.entries(instant.session)]
+        taken = (
+            n for n, each in enumerate(events) if isinstance(each, MessageTaken) and mail and each.inbox == mail.id
+        )
+        return next((each for each in events[next(taken, 0) :] if isinstance(each, RunEnded)), None)
 
     async def _run(self, claimed: Claimed) -> None:
         """Take an instant to its session, or to its end."""
@@ -179,7 +194,7 @@ class Firing:
         job = await self._store.cron_jobs.get(instant.job)
         if job is None:
             return Result(state=InstantState.SKIPPED, why="removed")
-        if instant.why != MANUAL and job.state in (JobState.PAUSED, JobState.BROKEN):
+        if instant.why != MANUAL and job.state is not JobState.ON:
             return Result(state=InstantState.SKIPPED, why=job.state.value)
         if instant.attempts > MOST_ATTEMPTS:
             raise HermesError("Given up: the program died in it again and again.")
@@ -190,9 +205,10 @@ class Firing:
 
     async def _overlaps(self, job: Job, instant: Instant) -> bool:
         """Whether an earlier instant of the job goes on, and this one yields; for a rule that says so it is stopped."""
-        earlier = [each for each in await self._store.cron_instants.running(instant) if each.due < instant.due]
-        if job.plan.overlap is not Overlap.STOP:
-            return bool(earlier)
+        others = await self._store.cron_instants.running(instant)
+        earlier = [each for each in others if each.due < instant.due]
+        if job.plan.overlap is not Overlap.STOP:  # One that is tried again comes late: a later one may go on.
+            return bool(others if instant.tries else earlier)
         for each in earlier:
             await self._end(each, Result(state=InstantState.FAILED, why="overlap", words="The next one stopped it."))
             if each.session:

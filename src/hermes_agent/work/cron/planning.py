@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from hashlib import sha256
 from itertools import islice
 
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.work.cron.records import CatchUp, Instant, InstantState, Job, Overlap, Planned
 from hermes_agent.work.cron.schedule import instants, window_of
 
@@ -24,24 +23,15 @@ NEVER = 1e15
 DOWN, LATE = "down", "late"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
-    """Which past instants still run, and which are missed."""
-
-    run: Sequence[int]
-    missed: Sequence[int]
-
-
-def decide(offered: Sequence[int], now: float, catch_up: CatchUp, window: float) -> Decided:
-    """Apply a catch-up rule to past instants, in order."""
+def first_to_run(offered: Sequence[int], now: float, catch_up: CatchUp, window: float) -> int:
+    """Apply a catch-up rule to past instants, in order: those from this place on still run, those before are missed."""
     match catch_up:
         case CatchUp.ALL:
-            first = max(0, len(offered) - MOST_CAUGHT_UP)
+            return max(0, len(offered) - MOST_CAUGHT_UP)
         case CatchUp.LAST:
-            first = len(offered) - 1 if offered and now - offered[-1] <= window else len(offered)
+            return len(offered) - 1 if offered and now - offered[-1] <= window else len(offered)
         case CatchUp.SKIP:
-            first = next((at for at, due in enumerate(offered) if now - due <= GRACE), len(offered))
-    return Decided(run=offered[first:], missed=offered[:first])
+            return next((at for at, due in enumerate(offered) if now - due <= GRACE), len(offered))
 
 
 def delay_of(job: Job, due: int) -> int:
@@ -81,11 +71,12 @@ def plan(job: Job, waiting: Sequence[int], now: float, since: float, *, busy: bo
     planned_to = job.planned_to if job.planned_to <= moment + SET_BACK else moment
     past = sorted({*passed(job, now), *(due for due in waiting if due <= moment)})
     window = job.plan.window if job.plan.window is not None else window_of(schedule, past[-1] - 1 if past else moment)
-    decided = decide(past, now - (delay_of(job, past[-1]) if past else 0), rule, window)
-    ahead = _ahead(job, max(moment, planned_to), len(decided.run))
-    new = [instant_of(job, due, window) for due in (*decided.run, *ahead) if due not in waiting]
-    new += over(job, decided.missed, now, InstantState.MISSED, DOWN if past and past[0] < since else LATE)
-    kept = {*decided.run, *ahead, *(due for due in waiting if moment < due <= planned_to)}
+    first = first_to_run(past, now - (delay_of(job, past[-1]) if past else 0), rule, window)
+    run, missed = past[first:], past[:first]
+    ahead = _ahead(job, max(moment, planned_to), len(run))
+    new = [instant_of(job, due, window) for due in (*run, *ahead) if due not in waiting]
+    new += over(job, missed, now, InstantState.MISSED, DOWN if past and past[0] < since else LATE)
+    kept = {*run, *ahead, *(due for due in waiting if moment < due <= planned_to)}
     look_at = min(ahead[len(ahead) // 2], moment + AHEAD) if ahead else moment + AHEAD
     return Planned(
         new=tuple(new),

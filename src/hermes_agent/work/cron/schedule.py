@@ -17,6 +17,10 @@ LINE = "hermes_agent.work.cron.lines:Line"
 ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 LEAST = 60
 """Seconds of the shortest interval."""
+FARTHEST = 100 * 366 * 86_400
+"""Seconds of the longest interval, and how far ahead one time may be."""
+LAST = 253_402_214_400.0
+"""The last moment that any zone can write."""
 LONGEST_SPEC = 200
 MACROS = {
     "@hourly": "0 * * * *",
@@ -77,7 +81,7 @@ def parse(text: str, zone: str, now: float) -> Schedule:
     if low.startswith("every "):
         return _every(low.removeprefix("every ").strip(), zone, now)
     if (delay := _seconds(low.removeprefix("in "))) is not None:
-        return Schedule(kind=Kind.AT, spec=str(int(now) + max(1, delay)), zone=zone)
+        return _once(int(now) + max(1, delay), zone, now)
     if (at := _time(said)) is not None:
         return _at(at, place, zone, now)
     if len(said.split()) < 5:
@@ -96,8 +100,9 @@ def _every(span: str, zone: str, now: float) -> Schedule:
     seconds = _seconds(span if span[:1].isdigit() else f"1 {span}")
     if seconds is None:
         raise BadSchedule(f"`every {span}` is no interval. Say `every 90m`, `every 2h` or `every day at 09:00`.")
-    if seconds < LEAST:
-        raise BadSchedule(f"`every {span}` is too often: the least interval is {LEAST} s.")
+    if not LEAST <= seconds <= FARTHEST:
+        often = f"too often: the least interval is {LEAST} s" if seconds < LEAST else "more than 100 years"
+        raise BadSchedule(f"`every {span}` is {often}.")
     return Schedule(kind=Kind.EVERY, spec=str(seconds), zone=zone, anchor=int(now))
 
 
@@ -109,9 +114,10 @@ def _seconds(span: str) -> int | None:
 
 def _time(said: str) -> datetime | None:
     try:
-        return datetime.fromisoformat(said)
+        at = datetime.fromisoformat(said)
     except ValueError:
         return None
+    return at.replace(year=min(9998, max(2, at.year)))  # In some zone it would lie beyond the calendar.
 
 
 def _at(at: datetime, place: ZoneInfo, zone: str, now: float) -> Schedule:
@@ -123,9 +129,14 @@ def _at(at: datetime, place: ZoneInfo, zone: str, now: float) -> Schedule:
             note = f"{local:%H:%M} does not exist there on that day: it is {there:%Y-%m-%d %H:%M %Z}."
         elif at.utcoffset() != at.replace(fold=1).utcoffset():
             note = f"{local:%H:%M} comes twice on that day: the earlier one is meant ({at:%Z})."
-    due = int(at.timestamp())
+    return _once(int(at.timestamp()), zone, now, note)
+
+
+def _once(due: int, zone: str, now: float, note: str = "") -> Schedule:
     if due <= now:
-        raise BadSchedule(f"{at:%Y-%m-%d %H:%M %Z} is in the past by {span_words(now - due)}.")
+        raise BadSchedule(f"{local(due, zone)} is in the past by {span_words(now - due)}.")
+    if due > now + FARTHEST:
+        raise BadSchedule("A time is at most 100 years ahead.")
     return Schedule(kind=Kind.AT, spec=str(due), zone=zone, note=note)
 
 
@@ -202,9 +213,10 @@ def words(schedule: Schedule) -> str:
             return f"{libraries.cronsim.CronSim(schedule.spec, ANY_DAY).explain()} ({schedule.zone})"
 
 
-def upcoming(schedule: Schedule, now: float, count: int = 3) -> tuple[str, ...]:
-    """The next local times."""
-    return tuple(local(due, schedule.zone) for due in islice(instants(schedule, int(now)), count))
+def upcoming(schedule: Schedule, now: float, count: int = 3, ends: float | None = None) -> tuple[str, ...]:
+    """The next local times, up to an end."""
+    upto = None if ends is None else int(ends)
+    return tuple(local(due, schedule.zone) for due in islice(instants(schedule, int(now), upto), count))
 
 
 def local(at: float, zone: str) -> str:
@@ -213,7 +225,7 @@ def local(at: float, zone: str) -> str:
         clock: tzinfo = zone_of(zone)
     except BadSchedule:
         clock = UTC
-    return f"{datetime.fromtimestamp(at, clock):%a %Y-%m-%d %H:%M %Z}"
+    return f"{datetime.fromtimestamp(min(at, LAST), clock):%a %Y-%m-%d %H:%M %Z}"
 
 
 def span_words(seconds: float) -> str:

@@ -140,7 +140,7 @@ async def test_an_instant_with_a_session_is_claimed_no_more_until_it_is_tried_ag
     found = await store.write(lambda tx: store.cron_instants.by_session(tx, "s1"))
     assert found is not None
     assert found.id == "j1@1"
-    assert [each.id for each, _ in await store.cron_instants.left()] == ["j1@1"]
+    assert [each.id for each in await store.cron_instants.left()] == ["j1@1"]
     await store.write(lambda tx: store.cron_instants.retry(tx, found, 5.0))
     again = await store.cron_instants.claim(4)
     assert again is not None

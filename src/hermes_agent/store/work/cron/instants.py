@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import LostLease
@@ -41,9 +42,8 @@ BY_SESSION = f"SELECT {FIELDS} FROM cron_instant WHERE session = $1 AND ended IS
 RUNNING = f"SELECT {FIELDS} FROM cron_instant WHERE job = $1 AND ended IS NULL AND state = 'running' AND due <> $2"
 # Whose run ended without its agent: it could not begin, was refused, or its session is gone.
 LEFT = (
-    f"SELECT {FIELDS}, coalesce((SELECT reason FROM inbox WHERE inbox.lane = cron_instant.session ORDER BY inbox.id "
-    "LIMIT 1), '') FROM cron_instant WHERE home = $home AND ended IS NULL AND session <> '' AND NOT EXISTS (SELECT 1 "
-    "FROM inbox WHERE inbox.lane = cron_instant.session AND inbox.ended IS NULL)"
+    f"SELECT {FIELDS} FROM cron_instant WHERE home = $home AND ended IS NULL AND session <> '' AND NOT EXISTS "
+    "(SELECT 1 FROM inbox WHERE inbox.lane = cron_instant.session AND inbox.ended IS NULL)"
 )
 OF_JOB = (
     f"SELECT {FIELDS} FROM cron_instant WHERE job = $1 AND (state <> 'queued' OR why = 'manual' OR tries > 0) "
@@ -126,9 +126,9 @@ class CronInstants(TimedTables):
         """Other instants of the same job that are under way."""
         return [_instant(row) for row in await self._engine.read(lambda tx: tx.rows(RUNNING, instant.job, instant.due))]
 
-    async def left(self) -> list[tuple[Instant, str]]:
-        """Instants whose run is over and did not say so, with the reason that their message got."""
-        return [(_instant(row[:-1]), row[-1]) for row in await self._engine.read(lambda tx: tx.rows(LEFT))]
+    async def left(self) -> list[Instant]:
+        """Instants whose run is over and did not say so."""
+        return [_instant(row) for row in await self._engine.read(lambda tx: tx.rows(LEFT))]
 
     async def of(self, job: str, most: int = 20) -> list[Instant]:
         """Instants of a job, the latest first, without those that are planned."""
@@ -158,37 +158,6 @@ async def insert(tx: Transaction, each: Instant) -> bool:
 
 
 def _instant(row: Row) -> Instant:
-    (
-        job,
-        due,
-        state,
-        why,
-        counts,
-        ready_at,
-        late_at,
-        queues,
-        attempts,
-        tries,
-        session,
-        started,
-        ended,
-        words,
-        letters,
-    ) = row
-    return Instant(
-        job=job,
-        due=due,
-        state=InstantState(state),
-        why=why,
-        counts=counts,
-        ready_at=ready_at,
-        late_at=late_at,
-        queues=bool(queues),
-        attempts=attempts,
-        tries=tries,
-        session=session,
-        started=started,
-        ended=ended,
-        words=words,
-        letters=tuple(plain(letters)),
-    )
+    read: dict[str, Any] = dict(zip(FIELDS.split(", "), row, strict=True))
+    letters = tuple(plain(read["letters"]))
+    return Instant(**read | {"state": InstantState(read["state"]), "queues": bool(read["queues"]), "letters": letters})

@@ -29,6 +29,7 @@ FIND = (
 LIST = (
     f"SELECT {JOB} FROM cron_job WHERE home = $home AND (CAST($1 AS TEXT) = '' OR principal = $1) ORDER BY created, id"
 )
+ON = "SELECT 1 FROM cron_job WHERE home = $home AND state = 'on' LIMIT 1"
 DUE = (
     f"SELECT {JOB} FROM cron_job WHERE home = $home AND state = 'on' AND id > $3 AND (look_at <= $1 OR id IN "
     "(SELECT job FROM cron_instant WHERE home = $home AND ended IS NULL AND state = 'queued' AND why <> 'manual' "
@@ -40,6 +41,10 @@ LOOKED = (
     "UPDATE cron_job SET planned_to = $3, look_at = $4, state = $6 WHERE id = $1 AND planned_to = $2 "
     "AND version = $5 AND state = 'on'"
 )
+COMES = (
+    "UPDATE cron_instant SET ready_at = 0 WHERE home = $home AND ended IS NULL AND state = 'queued' AND ready_at > $1 "
+    "AND $1 > 0 AND (why = 'manual' OR tries > 0)"
+)
 GONE = f"DELETE FROM cron_instant WHERE job = $1 AND due = $2 AND {FREE}"
 UNPLAN = f"DELETE FROM cron_instant WHERE job = $1 AND {FREE}"
 OLD = (
@@ -49,20 +54,23 @@ OLD = (
 DROP = ("DELETE FROM cron_instant WHERE job = $1 AND session = ''", "DELETE FROM cron_job WHERE id = $1")
 COUNT = "UPDATE cron_job SET remaining = $2, state = $3, why = $4, told = $5 WHERE id = $1"
 TOLD = "UPDATE cron_job SET told = $2 WHERE id = $1"
-REPLAN = "UPDATE cron_job SET look_at = 0 WHERE home = $home AND state = 'on'"
-NEXT_OF = "SELECT min(due) FROM cron_instant WHERE job = $1 AND ended IS NULL AND state = 'queued'"
+REPLAN = "UPDATE cron_job SET look_at = 0 WHERE home = $home AND state = 'on' AND planned_to >= $1"
 
 
 class CronJobs(TimedTables):
     """Scheduled jobs. The instants that are planned are rows too."""
 
-    async def add(self, job: Job) -> bool:
-        """Add a job; False where its person has one of that name."""
-        columns = (*_columns(job)[:5], job.remaining, job.planned_to, job.created)
+    async def add(self, *jobs: Job) -> frozenset[str]:
+        """Add jobs in one commit; the ids of those that are new: the others' person has a job of that name."""
 
-        async def change(tx: Transaction) -> bool:
+        async def change(tx: Transaction) -> frozenset[str]:
             tx.rings.add("")
-            return await tx.run(PUT, job.id, job.principal, *columns) > 0
+            new = set[str]()
+            for job in jobs:
+                columns = (*_columns(job), job.remaining, job.planned_to, job.created)
+                if await tx.run(PUT, job.id, job.principal, *columns):
+                    new.add(job.id)
+            return frozenset(new)
 
         return await self._engine.write(change)
 
@@ -103,6 +111,10 @@ class CronJobs(TimedTables):
         """Jobs of one person (empty: of all), the oldest first."""
         return [_job(row) for row in await self._engine.read(lambda tx: tx.rows(LIST, principal))]
 
+    async def are_on(self) -> bool:
+        """Whether a job of this home is on."""
+        return await self._one(bool, ON, brief=True) or False
+
     async def due(self, after: str = "", most: int = 200) -> list[Job]:
         """Jobs whose instants are to be planned now, or decided about, by id."""
         now = self._clock.now()
@@ -111,10 +123,6 @@ class CronJobs(TimedTables):
     async def waiting(self, job: str) -> list[int]:
         """The planned instants of a job."""
         return [int(row[0]) for row in await self._engine.read(lambda tx: tx.rows(WAITING, job))]
-
-    async def next_of(self, job: str) -> int | None:
-        """When the next instant of a job is due."""
-        return await self._one(lambda row: row[0], NEXT_OF, job)
 
     async def plan(self, tx: Transaction, job: Job, planned: Planned) -> tuple[Instant, ...] | None:
         """Apply a plan; the rows that were made. None where another process planned first."""
@@ -127,9 +135,15 @@ class CronJobs(TimedTables):
         await tx.run(OLD, job.id, MOST_SHOWN, planned.to - KEPT)
         return tuple([each for each in planned.new if await insert(tx, each)])
 
-    async def replan(self) -> None:
-        """Have all jobs planned anew."""
-        await self._engine.write(lambda tx: tx.run(REPLAN))
+    async def replan(self, since: float) -> None:
+        """Have the jobs planned anew that were planned up to this moment or a later one; what waited for such a moment
+        waits no more."""
+
+        async def change(tx: Transaction) -> None:
+            await tx.run(REPLAN, since)
+            await tx.run(COMES, since)
+
+        await self._engine.write(change)
 
     async def count(self, tx: Transaction, job: Job) -> None:
         """Write what an end changed in its job; one that goes on no more has no planned instants."""

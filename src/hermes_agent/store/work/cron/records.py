@@ -7,6 +7,8 @@ from enum import StrEnum
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.claims import Lease
 
+FRESH, SAME = "fresh", "same"
+
 
 class Kind(StrEnum):
     """Kind of a schedule: a cron line, an interval, one time."""
@@ -74,7 +76,8 @@ class Plan:
     - `deliver` are targets: `origin`, `local`, `all`, or a chat;
     - `window` (None: by the schedule) is how late an instant may begin, `jitter` the most seconds of its delay;
     - `seconds` limits a run, `money` (nanodollars) and `tokens` too; `ends` is when it stops for good;
-    - `quiet`: failures are shown in lists alone.
+    - `quiet`: failures are shown in lists alone;
+    - `session`: `fresh` (each instant has a session of its own) or `same` (they continue one).
     """
 
     schedule: Schedule
@@ -91,6 +94,7 @@ class Plan:
     author: str = "owner"
     deliver: tuple[str, ...] = ("origin",)
     quiet: bool = False
+    session: str = FRESH
     context_from: tuple[str, ...] = ()
     catch_up: CatchUp = CatchUp.LAST
     window: float | None = None
@@ -146,6 +150,11 @@ class Instant:
     def id(self) -> str:
         """Its id, from which everything that it starts is named."""
         return f"{self.job}@{self.due}"
+
+    @property
+    def source_id(self) -> str:
+        """The id of the message that a run gets of it."""
+        return f"{self.id}.{self.tries}" if self.tries else self.id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,10 @@
 import pytest
 
 from hermes_agent.app.chats.settings import ChannelSettings, GatewaySettings
-from hermes_agent.app.work.cron_facts import InstantFacts, outcome, run_line
-from hermes_agent.app.work.cron_places import Destinations
+from hermes_agent.app.work.cron_drafts import Destinations
+from hermes_agent.app.work.cron_jobs import InstantFacts, outcome, run_line
 from hermes_agent.core.chat import Standing, Standings
-from hermes_agent.store.work.cron.records import Job, Plan
+from hermes_agent.store.work.cron.records import InstantState, Job, Plan
 from hermes_agent.work.cron.schedule import parse
 
 CHANNELS = {
@@ -38,10 +38,25 @@ def destinations() -> Destinations:
         (("all",), "", ["ntfy:dm:news", "telegram:group:-55:7"]),
         (("all", "ntfy"), "", ["ntfy:dm:news", "telegram:group:-55:7"]),
         (("email",), "", []),
+        (("slack:5", "ntfy"), "", ["ntfy:dm:news"]),
     ],
 )
 def test_a_target_is_a_chat_or_none(deliver: tuple[str, ...], origin: str, targets: list[str]):
     assert [each.key for each in destinations().targets(job(deliver, origin))] == targets
+
+
+@pytest.mark.parametrize(
+    ("deliver", "origin", "gone"),
+    [
+        (("local", "ntfy", "all", "telegram:12"), "", []),
+        (("email",), "", ["email"]),
+        (("slack:5", "ntfy"), "", ["slack:dm:5"]),
+        (("origin",), "slack:group:-9:3:ann", ["slack:group:-9:3"]),
+    ],
+)
+def test_a_target_that_the_settings_have_no_more_is_gone(deliver: tuple[str, ...], origin: str, gone: list[str]):
+    found = [each.key.removesuffix(":dm:") for each in destinations().gone(job(deliver, origin))]
+    assert [each.removesuffix(":dm") for each in found] == gone
 
 
 def test_failures_go_home_or_to_the_chat_of_a_member():
@@ -61,9 +76,9 @@ def test_failures_go_home_or_to_the_chat_of_a_member():
     ],
 )
 def test_an_outcome_says_whether_it_was_delivered(state: str, delivery: str, said: str):
-    assert outcome(InstantFacts(due=0, state=state, delivery=delivery)) == said
+    assert outcome(InstantFacts(job="j", due=0, state=InstantState(state), delivery=delivery)) == said
 
 
 def test_a_time_is_a_line():
-    missed = InstantFacts(due=0, state="missed", why="down", counts=3, words="a\nb", session="s1")
+    missed = InstantFacts(job="j", due=0, state=InstantState.MISSED, why="down", counts=3, words="a\nb", session="s1")
     assert run_line(missed) == "Thu 1970-01-01 00:00 UTC  missed (3 times), down  a b  [s1]"

@@ -1,5 +1,7 @@
 """Each command about work answers."""
 
+from pathlib import Path
+
 import pytest
 
 from hermes_agent.app.commands import COMMANDS
@@ -16,3 +18,10 @@ async def test_each_of_them_answers(tmp_path, name: str):
         line = f"/{name} list" if name != "subgoal" else "/goal list"
 
         assert await here.text(line)
+
+
+async def test_words_in_quotes_are_one_and_a_job_is_made(tmp_path: Path):
+    async with place(tmp_path, []) as here:
+        assert "Once, at" in await here.text('/cron create "in 20m" "Tea, \'black\'"')
+        (job,) = await here.runtime.store.cron_jobs.all()
+        assert (job.plan.prompt, job.remaining) == ("Tea, 'black'", 1)
