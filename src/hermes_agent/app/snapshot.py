@@ -22,6 +22,7 @@ from hermes_agent.app.environment_prompt import environment_of, found_notes
 from hermes_agent.app.folder_trust import TrustedFolders
 from hermes_agent.app.intake import Intake
 from hermes_agent.app.learning.learner import Learner
+from hermes_agent.app.mcp.offered import EditorServers
 from hermes_agent.app.models import Answerer, Models, StoredCoolDowns, route_of, started
 from hermes_agent.app.process import Options, Process
 from hermes_agent.app.settings import Settings
@@ -67,6 +68,7 @@ from hermes_agent.runs.one_run import Afterwards
 from hermes_agent.sandbox.place import Place, PlaceFailed
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.tools.files.buffers import Buffers
 from hermes_agent.tools.permission.unasked import Unasked
 from hermes_agent.tools.surfaces import OPEN_WALLS, UNATTENDED, rules_of
 from hermes_agent.tools.todo import Todos
@@ -79,7 +81,8 @@ if TYPE_CHECKING:
     from hermes_agent.runs.alarm import Source
 
 HOOKS = "hermes_agent.app.hooks:hooks_of"
-EFFORT = "effort"
+EFFORT, APPROVE = "effort", "approvals"
+"""What a session may choose for itself: its facts by these names."""
 
 
 class SettingsSnapshot:
@@ -104,7 +107,9 @@ class SettingsSnapshot:
             self.settings,
             {
                 Book: self.book,
+                Buffers: process.buffers,
                 Clock: process.machine,
+                EditorServers: process.editor_servers,
                 Hermes: process.hermes,
                 Http: process.http,
                 Notes: self.notes,
@@ -320,6 +325,7 @@ async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
             attended=attended,
             session=record.id,
             surface=_surface(snapshot, record),
+            mode=chosen.get(APPROVE, ""),
         ),
         effort=(mandate.effort if mandate else "") or chosen.get(EFFORT, "") or settings.model.reasoning_effort,
         max_parallel=settings.agent.max_parallel,
@@ -345,14 +351,14 @@ def _surface(snapshot: SettingsSnapshot, record: SessionRecord) -> str:
 async def _offered(
     snapshot: SettingsSnapshot, record: SessionRecord, window: int, mandate: Mandate | None
 ) -> tuple[Toolbox, Offer]:
-    await snapshot.toolkit.ready()
+    await snapshot.toolkit.ready(record.id)
     surface, narrowed = _surface(snapshot, record), snapshot.process.people.toolsets(record.conversation)
     narrowed = toolsets_by(mandate, narrowed)
     toolsets = snapshot.toolkit.built_in.toolsets(surface, narrowed)
     is_owner = snapshot.process.standings.is_owner(record.principal)
     if not is_owner and WALLED.intersection(toolsets) and not await asyncio.to_thread(snapshot.has_wall):
         narrowed = toolsets = tuple(name for name in toolsets if name not in WALLED) or toolsets
-    toolbox = snapshot.toolkit.toolbox(surface, window, narrowed)
+    toolbox = snapshot.toolkit.toolbox(surface, window, narrowed, record.id)
     return toolbox, snapshot.skills.meet(record, toolsets, toolbox.names)
 
 

@@ -1,0 +1,401 @@
+"""One session in an editor: its prompts become messages of runs, and its events updates, until it is closed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import field, replace
+from typing import Any
+
+from acp import schema
+
+from hermes_agent.acp.content import Block, parts_of
+from hermes_agent.acp.editor import Editor, Unanswered
+from hermes_agent.acp.options import SessionOptions
+from hermes_agent.acp.questions import Questions
+from hermes_agent.acp.speech import SPEECHES, Update, message
+from hermes_agent.app.commands.command import Desk, Done, perform
+from hermes_agent.app.intake import Part
+from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.questions import answer_in_words, answer_question, answer_to, open_of
+from hermes_agent.app.operations.sessions import SessionRecord, get_session, last_number, read_log
+from hermes_agent.app.system import System
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError, NothingMore
+from hermes_agent.core.events import (
+    Answered,
+    Asked,
+    Entry,
+    MessageTaken,
+    Outcome,
+    Replied,
+    RunEnded,
+    Seen,
+    Undone,
+)
+from hermes_agent.core.inbound import Busy, Conversation, Inbound
+from hermes_agent.core.messages import Origin, Text
+from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.quick_replies import ONCE, TRUST
+from hermes_agent.host.tasks import spawn
+
+log = logging.getLogger(__name__)
+PLATFORM = "acp"
+STOP_SECONDS = 1.5
+"""Seconds after a cancel in which the run may end before the prompt is answered without it."""
+LOOK_SECONDS = 0.02
+PAGE = 200
+REASONS: dict[Outcome, schema.StopReason] = {
+    Outcome.ANSWERED: "end_turn",
+    Outcome.STOPPED: "cancelled",
+    Outcome.LIMIT: "max_turn_requests",
+}
+CUT_SHORT: dict[StopReason, schema.StopReason] = {StopReason.REFUSED: "refusal", StopReason.LENGTH: "max_tokens"}
+TRUST_OPTIONS: dict[str, tuple[schema.PermissionOptionKind, str]] = {
+    TRUST.word: ("allow_always", "Trust this folder"),
+    ONCE.word: ("allow_once", "This time only"),
+    "not now": ("reject_once", "Not now"),
+}
+SWITCHED = "{text}\n\nThis thread stays with its session: open {session} from the editor's list of sessions."
+
+
+@dataclass(slots=True)
+class Prompt:
+    """A prompt under way. `inbound` is its message once it is submitted, `row` that of the inbox, `run` the run that
+    took it."""
+
+    task: asyncio.Task[Any] | None
+    cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    inbound: Inbound | None = None
+    row: int = 0
+    run: str = ""
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """What the run of one prompt came to: the last reply's end, tokens and cost (None: unknown)."""
+
+    stop: StopReason = StopReason.END
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = 0.0
+
+    def see(self, event: Replied) -> None:
+        """Count a reply."""
+        used, more = self.usage, event.usage
+        self.stop = event.stop
+        self.cost = None if self.cost is None or event.cost is None else self.cost + event.cost
+        names = ("input", "output", "cached", "cache_write", "reasoning")
+        self.usage = Usage(**{name: getattr(used, name) + getattr(more, name) for name in names})
+
+    def response(self, reason: schema.StopReason, run: str) -> schema.PromptResponse:
+        """The answer to the prompt."""
+        used = self.usage
+        usage = schema.Usage(
+            total_tokens=used.input + used.output,
+            input_tokens=used.input,
+            output_tokens=used.output,
+            thought_tokens=used.reasoning,
+            cached_read_tokens=used.cached,
+            cached_write_tokens=used.cache_write,
+        )
+        meta = {"hermes": {"run": run, "cost": self.cost}}
+        return schema.PromptResponse(stop_reason=reason, usage=usage, field_meta=meta)
+
+
+class Failed(HermesError):
+    """A run failed; `error` is the class of its error."""
+
+    def __init__(self, text: str, error: str) -> None:
+        super().__init__(text)
+        self.error = error
+
+
+class EditorSession:
+    """A session that the editor has open. `source` begins the ids of its messages."""
+
+    def __init__(self, system: System, editor: Editor, record: SessionRecord, source: str) -> None:
+        self.system, self.record = system, record
+        self._editor, self._source, self._count = editor, source, 0
+        self.conversation = Conversation(platform=PLATFORM, chat_kind="folder", chat=record.workspace)
+        self.access: Access[System] = Access(
+            system=system, who=system.owner, where=self.conversation, session=record.id, folder=record.workspace
+        )
+        self.options = SessionOptions(self)
+        self.questions = Questions(editor, record.id, self._answer, self.cancel)
+        self._speech = SPEECHES[1](record.workspace)
+        self._prompts: list[Prompt] = []
+        self._own: set[int] = set()
+        self._number, self._moved = 0, asyncio.Event()
+        self._watching: asyncio.Task[None] | None = None
+        self._cost: float | None = 0.0
+        self._has_asked_trust = False
+
+    async def show(self, update: Update) -> None:
+        """Send an update when there is room for it."""
+        await self._editor.transport.room()
+        await self._editor.update(self.record.id, update)
+
+    async def say(self, text: str) -> None:
+        """Say something that no run says."""
+        self._count += 1
+        await self.show(message(text, f"command:{self._source}:{self._count}"))
+
+    async def replay(self) -> None:
+        """Show the log, without what was undone."""
+        undone = [
+            range(entry.event.to + 1, entry.number + 1)
+            async for entry in self._entries()
+            if isinstance(entry.event, Undone)
+        ]
+        async for entry in self._entries():
+            self._number = entry.number
+            if not any(entry.number in each for each in undone):
+                await self._show(entry)
+
+    async def _entries(self) -> AsyncIterator[Entry]:
+        after = 0
+        while page := await read_log(self.access, self.record.id, after, PAGE):
+            for entry in page:
+                yield entry
+            after = page[-1].number
+
+    async def begin(self) -> None:
+        """Follow the session from where it is, and ask again what its run waits for."""
+        self._number = self._number or await last_number(self.system, self.record.id)
+        self._watching = spawn(self._watch(self._number), name=f"watch {self.record.id} for the editor")
+        for each in await open_of(self.system, self.record.id):
+            self.questions.see(each.asked)
+
+    async def close(self, *, stop: bool = True) -> None:
+        """End the prompts, with `stop` their runs too, and follow the session no more."""
+        if stop:
+            self.cancel()
+            if self.system.hermes.runs(self.record.id):
+                await self.system.hermes.stop(self.record.id)
+        self.questions.withdraw()
+        await self.options.close()
+        if self._watching is not None:
+            self._watching.cancel()
+
+    async def _watch(self, after: int) -> None:
+        try:
+            async with aclosing(self.system.hermes.watch(self.record.id, after)) as events:
+                async for seen in events:
+                    await self._see(seen)
+        except HermesError as error:  # Prompts that wait see it themselves.
+            log.warning("%s is followed no more: %s", self.record.id, error)
+        finally:
+            self._number = sys.maxsize
+            self._moved.set()
+
+    async def _see(self, seen: Seen) -> None:
+        # Boundary: one event listener.
+        try:
+            self.questions.see(seen.event)
+            await self._show(seen)
+            if isinstance(seen.event, RunEnded):
+                self.options.refresh()
+        except Exception:
+            log.exception("%s cannot be shown", seen.event.kind)
+        self._number = seen.number
+        self._moved.set()
+
+    async def _show(self, seen: Seen | Entry) -> None:
+        event = seen.event
+        own = isinstance(event, MessageTaken) and event.inbox in self._own
+        for update in self._speech.updates(seen, own=own):
+            await self.show(update)
+        if isinstance(event, Replied) and event.usage.known:
+            self._cost = None if self._cost is None or event.cost is None else self._cost + event.cost
+            size = self.options.window()
+            cost = None if self._cost is None else schema.Cost(amount=self._cost, currency="USD")
+            used = event.usage.input + event.usage.output
+            await self.show(schema.UsageUpdate(session_update="usage_update", used=used, size=size, cost=cost))
+
+    async def prompt(self, blocks: Sequence[Block]) -> schema.PromptResponse:
+        """Answer a prompt. Raises `HermesError`; a cancelled one is always answered within two seconds."""
+        prompt = Prompt(asyncio.current_task())
+        self._prompts.append(prompt)
+        work = spawn(self._outcome(prompt, blocks), name=f"prompt in {self.record.id}")
+        over = spawn(prompt.cancelled.wait(), name="cancelled")
+        stopping: asyncio.Task[None] | None = None
+        try:
+            await asyncio.wait((work, over), return_when=asyncio.FIRST_COMPLETED)
+            if prompt.cancelled.is_set():
+                stopping = spawn(self._stop(prompt), name=f"cancel in {self.record.id}")
+                await asyncio.wait((work,), timeout=STOP_SECONDS)
+                return schema.PromptResponse(stop_reason="cancelled")
+            if isinstance(found := work.result(), HermesError):
+                raise found
+            return found
+        finally:
+            self._prompts.remove(prompt)
+            over.cancel()
+            work.cancel()
+            if stopping is not None and not stopping.done():
+                spawn(_within(stopping, STOP_SECONDS), name="end of a cancel")
+
+    def is_prompting(self, task: asyncio.Task[Any] | None) -> bool:
+        """Whether that task answers a prompt of this session."""
+        return any(each.task is task for each in self._prompts)
+
+    def cancel(self) -> None:
+        """Cancel the prompts under way."""
+        if self._prompts:
+            self.questions.withdraw()
+        for prompt in self._prompts:
+            prompt.cancelled.set()
+
+    async def _stop(self, prompt: Prompt) -> None:
+        """Take the prompt's message back, and stop the run that took it."""
+        if prompt.inbound is None:
+            return
+        hermes, inbound = self.system.hermes, prompt.inbound
+        back = replace(
+            inbound, source_id=f"{inbound.source_id}:withdrawn", parts=(), withdraws=inbound.source_id, answers=""
+        )
+        if not prompt.run:
+            await hermes.withdraw(back)
+        while prompt in self._prompts and not prompt.run:
+            await self.system.clock.sleep(LOOK_SECONDS)
+        if prompt.run:
+            await hermes.stop_run(self.record.id, prompt.run, prompt.row)
+
+    async def _outcome(self, prompt: Prompt, blocks: Sequence[Block]) -> schema.PromptResponse | HermesError:
+        try:
+            return await self._work(prompt, blocks)
+        except HermesError as error:
+            return error
+
+    async def _work(self, prompt: Prompt, blocks: Sequence[Block]) -> schema.PromptResponse:
+        record, system = await self.refresh(), self.system
+        parts = await parts_of(blocks, system, record.workspace, record.id)
+        inbound = self.inbound(parts)
+        line = "".join(part.text for part in parts if isinstance(part, Text) and part.origin is not Origin.FILE)
+        if (text := await answer_in_words(self.access, line)) is not None:
+            return await self._said(text)
+        question, answer = await answer_to(system, record.id, line, is_private=True)
+        if question:
+            inbound = replace(inbound, answers=question, parts=(Text(text=answer, origin=parts[0].origin),))
+        else:
+            done = await self.perform(line)
+            if done is not None and done.submit is None:
+                return await self._said(done.text)
+            inbound = inbound if done is None or done.submit is None else done.submit
+        system.route(inbound.model or record.model)  # Without a model nothing is begun.
+        await self._consent()
+        self.options.before_run()
+        return await self._run(prompt, inbound)
+
+    async def perform(self, line: str) -> Done | None:
+        """Run a slash command; None for an ordinary message. Raises `HermesError`."""
+        record, busy = await self.refresh(), self.system.hermes.runs(self.record.id)
+        inbound = self.inbound((Text(text=line, origin=Origin(self.system.owner.standing.value)),))
+        done = await perform(Desk(runtime=self.system, record=record, inbound=inbound, busy=busy))
+        if done is not None and done.session not in ("", record.id):
+            return Done(text=SWITCHED.format(text=done.text, session=done.session))
+        return done
+
+    async def _said(self, text: str) -> schema.PromptResponse:
+        await self.say(text)
+        await self.refresh()
+        return schema.PromptResponse(stop_reason="end_turn")
+
+    async def _run(self, prompt: Prompt, inbound: Inbound) -> schema.PromptResponse:
+        hermes, session = self.system.hermes, self.record.id
+        after = await last_number(self.system, session)
+        prompt.inbound = inbound
+        submitting = spawn(hermes.submit(inbound, session), name=f"submit to {session}")
+        submitted = await asyncio.shield(submitting)
+        prompt.row = submitted.inbox or 0
+        self._own.add(prompt.row)
+        if not hermes.runs(session):
+            await hermes.resume(session)  # A run that a crash left open takes the message along.
+        found = Outcomes()
+        try:
+            number, reason = await self._ended(prompt, after, found)
+        except NothingMore as error:
+            await self.say(str(error))
+            return found.response("end_turn", prompt.run)
+        await self._reached(number)
+        return found.response(reason, prompt.run)
+
+    async def _ended(self, prompt: Prompt, after: int, found: Outcomes) -> tuple[int, schema.StopReason]:
+        """The end of the run that took the prompt: its number, and how it ended. Raises `NothingMore`, `Failed`."""
+        async with aclosing(self.system.hermes.watch(self.record.id, after, prompt.row, live=False)) as events:
+            while True:
+                seen = await anext(events)
+                if (reason := self._end(prompt, seen, found)) is not None:
+                    return seen.number, reason
+
+    def _end(self, prompt: Prompt, seen: Seen, found: Outcomes) -> schema.StopReason | None:
+        """How the prompt ends with this event; None: it goes on. Raises `Failed`."""
+        match seen.event:
+            case MessageTaken(inbox=row) | Answered(inbox=row) if row == prompt.row:
+                prompt.run = seen.run
+            case Replied() as replied if seen.run == prompt.run:
+                found.see(replied)
+            case Asked() as asked if seen.run == prompt.run and not self.questions.shows(asked):
+                spawn(self.say(asked.text), name="question as text")
+                return "end_turn"
+            case RunEnded(outcome=Outcome.FAILED, text=text, error=error) if seen.run == prompt.run:
+                raise Failed(text, error)
+            case RunEnded(outcome=outcome) if seen.run == prompt.run:
+                return CUT_SHORT.get(found.stop, "end_turn") if outcome is Outcome.ANSWERED else REASONS[outcome]
+            case _:
+                pass
+        return None
+
+    async def _reached(self, number: int) -> None:
+        """Return when the editor was sent everything up to that event."""
+        while self._number < number:
+            self._moved.clear()
+            await self._moved.wait()
+
+    async def _consent(self) -> None:
+        """Ask once whether the folder is trusted, and whether the editor's MCP servers may be used."""
+        if not self._has_asked_trust:
+            self._has_asked_trust = True
+            news = await asyncio.to_thread(self.system.folders.question, self.record.workspace)
+            if news is not None and news.files:
+                await self._ask_trust(news.id, news.notice.text)
+        await self.options.consent(self.questions)
+
+    async def _ask_trust(self, name: str, text: str) -> None:
+        with suppress(Unanswered):
+            word = await self.questions.choose(name, text, tuple(TRUST_OPTIONS), TRUST_OPTIONS)
+            if word in (TRUST.word, ONCE.word):
+                await self.say(f"{await answer_question(self.access, name, word)}\n\n")
+
+    async def _answer(self, question: str, answer: str) -> None:
+        """Give a run the person's answer; one that comes too late changes nothing."""
+        inbound = self.inbound((Text(text=answer, origin=Origin(self.system.owner.standing.value)),))
+        inbound = replace(inbound, source_id=f"answer:{self.record.id}:{question}", answers=question)
+        with suppress(HermesError):
+            await self.system.hermes.submit(inbound, self.record.id)
+
+    def inbound(self, parts: tuple[Part, ...]) -> Inbound:
+        """A message of the person at the editor."""
+        self._count += 1
+        return Inbound(
+            source=PLATFORM,
+            source_id=f"{self._source}:{self._count}",
+            principal=self.system.owner,
+            conversation=self.conversation,
+            parts=parts,
+            received=self.system.clock.now(),
+            busy=Busy(self.system.settings.acp.busy),
+        )
+
+    async def refresh(self) -> SessionRecord:
+        """Read the session's row again: title or model may have changed. Raises `UnknownSession`."""
+        self.record = await get_session(self.access, self.record.id)
+        return self.record
+
+
+async def _within(task: asyncio.Task[None], seconds: float) -> None:
+    await asyncio.wait((task,), timeout=seconds)
+    task.cancel()
