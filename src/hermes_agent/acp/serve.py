@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import AsyncExitStack, suppress
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 from acp.connection import Connection
 
@@ -29,6 +30,24 @@ LOOK_SECONDS = 2.0
 
 async def serve(home: Home, handles: tuple[int, int], model: str = "") -> None:
     """Serve one editor until it closes its side, dies, or the process is asked to end."""
+    with told_to_end(LEAVE_SECONDS) as told:
+        async with connected(home, handles, model) as (agent, left):
+            asked, alone = spawn(told.wait(), name="asked to end"), spawn(orphaned(os.getppid()), name="parent")
+            ends: list[asyncio.Task[Any]] = [*left, asked, alone]
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            for each in ends:
+                each.cancel()
+            if agent.opened is None or agent.opened.system.settings.acp.on_leave == "stop":
+                ends_within(LEAVE_SECONDS)
+    ends_within(0)
+
+
+@asynccontextmanager
+async def connected(
+    home: Home, handles: tuple[int, int], model: str = ""
+) -> AsyncIterator[tuple[AcpAgent, tuple[asyncio.Task[Any], ...]]]:
+    """Context manager: the agent behind these handles, and tasks one of which ends when the editor leaves. On exit
+    its runs are stopped, or have ended."""
     async with AsyncExitStack() as closing:
 
         async def opens() -> Sessions:
@@ -41,23 +60,21 @@ async def serve(home: Home, handles: tuple[int, int], model: str = "") -> None:
         agent = AcpAgent(opens)
         connection = Connection(agent.handle, transport, listening=False)
         agent.editor = Editor(connection, transport)
-        with told_to_end(LEAVE_SECONDS) as told:
-            ways = (connection.main_loop(), transport.gone.wait(), told.wait(), _orphaned(os.getppid()))
-            ends = [spawn(each, name="until the editor leaves") for each in ways]
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-            sessions = agent.opened
-            if sessions is None or sessions.system.settings.acp.on_leave == "stop":
-                ends_within(LEAVE_SECONDS)
-            for each in ends:
-                each.cancel()
-            if sessions is not None:
-                await sessions.leave()
+        reading = spawn(connection.main_loop(), name="messages of the editor")
+        lost = spawn(transport.gone.wait(), name="the editor reads no more")
+
+        try:
+            yield agent, (reading, lost)
+        finally:
+            reading.cancel()
+            lost.cancel()
+            if agent.opened is not None:
+                await agent.opened.leave()
             with suppress(ConnectionError):
                 await connection.close()
-    ends_within(0)
 
 
-async def _orphaned(parent: int) -> None:
+async def orphaned(parent: int) -> None:
     """Return when the process that started this one is gone."""
     while os.getppid() == parent:
         await SystemClock().sleep(LOOK_SECONDS)

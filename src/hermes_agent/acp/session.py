@@ -114,9 +114,12 @@ class Failed(HermesError):
 
 
 class EditorSession:
-    """A session that the editor has open. `source` begins the ids of its messages."""
+    """A session that the editor has open. `source` begins the ids of its messages; `before` is the same session as it
+    was open before, whose prompts go on."""
 
-    def __init__(self, system: System, editor: Editor, record: SessionRecord, source: str) -> None:
+    def __init__(
+        self, system: System, editor: Editor, record: SessionRecord, source: str, before: EditorSession | None = None
+    ) -> None:
         self.system, self.record = system, record
         self._editor, self._source, self._count = editor, source, 0
         self.conversation = Conversation(platform=PLATFORM, chat_kind="folder", chat=record.workspace)
@@ -126,8 +129,8 @@ class EditorSession:
         self.options = SessionOptions(self)
         self.questions = Questions(editor, record.id, self._answer, self.cancel)
         self._speech = SPEECHES[1](record.workspace)
-        self._prompts: list[Prompt] = []
-        self._own: set[int] = set()
+        self.prompts: list[Prompt] = before.prompts if before else []
+        self.own: set[int] = before.own if before else set()
         self._number, self._moved = 0, asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
         self._cost: float | None = 0.0
@@ -205,7 +208,7 @@ class EditorSession:
 
     async def _show(self, seen: Seen | Entry) -> None:
         event = seen.event
-        own = isinstance(event, MessageTaken) and event.inbox in self._own
+        own = isinstance(event, MessageTaken) and event.inbox in self.own
         for update in self._speech.updates(seen, own=own):
             await self.show(update)
         if isinstance(event, Replied) and event.usage.known:
@@ -218,7 +221,7 @@ class EditorSession:
     async def prompt(self, blocks: Sequence[Block]) -> schema.PromptResponse:
         """Answer a prompt. Raises `HermesError`; a cancelled one is always answered within two seconds."""
         prompt = Prompt(asyncio.current_task())
-        self._prompts.append(prompt)
+        self.prompts.append(prompt)
         work = spawn(self._outcome(prompt, blocks), name=f"prompt in {self.record.id}")
         over = spawn(prompt.cancelled.wait(), name="cancelled")
         stopping: asyncio.Task[None] | None = None
@@ -232,7 +235,7 @@ class EditorSession:
                 raise found
             return found
         finally:
-            self._prompts.remove(prompt)
+            self.prompts.remove(prompt)
             over.cancel()
             work.cancel()
             if stopping is not None and not stopping.done():
@@ -240,13 +243,13 @@ class EditorSession:
 
     def is_prompting(self, task: asyncio.Task[Any] | None) -> bool:
         """Whether that task answers a prompt of this session."""
-        return any(each.task is task for each in self._prompts)
+        return any(each.task is task for each in self.prompts)
 
     def cancel(self) -> None:
         """Cancel the prompts under way."""
-        if self._prompts:
+        if self.prompts:
             self.questions.withdraw()
-        for prompt in self._prompts:
+        for prompt in self.prompts:
             prompt.cancelled.set()
 
     async def _stop(self, prompt: Prompt) -> None:
@@ -259,7 +262,7 @@ class EditorSession:
         )
         if not prompt.run:
             await hermes.withdraw(back)
-        while prompt in self._prompts and not prompt.run:
+        while prompt in self.prompts and not prompt.run:
             await self.system.clock.sleep(LOOK_SECONDS)
         if prompt.run:
             await hermes.stop_run(self.record.id, prompt.run, prompt.row)
@@ -311,7 +314,7 @@ class EditorSession:
         submitting = spawn(hermes.submit(inbound, session), name=f"submit to {session}")
         submitted = await asyncio.shield(submitting)
         prompt.row = submitted.inbox or 0
-        self._own.add(prompt.row)
+        self.own.add(prompt.row)
         if not hermes.runs(session):
             await hermes.resume(session)  # A run that a crash left open takes the message along.
         found = Outcomes()

@@ -45,7 +45,7 @@ class Sessions:
         self._access: Access[System] = Access(system=system, who=system.owner)
         self._open_now: dict[str, EditorSession] = {}
         self._locks: dict[str, asyncio.Lock] = {}
-        self._ids = os.urandom(4).hex()
+        self._ids, self._count = os.urandom(4).hex(), 0
 
     async def new(self, request: schema.NewSessionRequest) -> schema.NewSessionResponse:
         """Begin a session in a folder."""
@@ -84,9 +84,10 @@ class Sessions:
         folder, servers = await _checked(request)
         record = await self._record(request.session_id, folder)
         async with self._locks.setdefault(record.id, asyncio.Lock()):
-            if (before := self._open_now.pop(record.id, None)) is not None:
+            before = self._open_now.pop(record.id, None)
+            if before is not None:
                 await before.close(stop=False)
-            return await self._open(record, servers, shows=shows)
+            return await self._open(record, servers, shows=shows, before=before)
 
     async def _record(self, session: str, folder: str) -> SessionRecord:
         """The session's row. Raises `HermesError` for one that is not there, or works in another folder."""
@@ -96,10 +97,16 @@ class Sessions:
         return record
 
     async def _open(
-        self, record: SessionRecord, servers: Sequence[EditorServer], *, shows: bool = False
+        self,
+        record: SessionRecord,
+        servers: Sequence[EditorServer],
+        *,
+        shows: bool = False,
+        before: EditorSession | None = None,
     ) -> EditorSession:
         system = self.system
-        session = EditorSession(system, self._editor, record, f"{self._ids}:{record.id}")
+        self._count += 1
+        session = EditorSession(system, self._editor, record, f"{self._ids}:{self._count}", before)
         session.options.offer(servers)
         if system.settings.acp.editor_buffers and self._editor.has_buffers:
             system.buffers.put(record.id, self._reads(record.id))
