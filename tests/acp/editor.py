@@ -169,10 +169,14 @@ async def near(
         async with connected(Home(root=home, base=home), handles):
             reader, writer = await asyncio.open_connection(sock=ours, limit=LIMIT)
             agent = acp.connect_to_agent(client, writer, reader, use_unstable_protocol=True)
-            said = await agent.initialize(protocol_version=1, client_capabilities=capabilities(forms, buffers))
-            yield Place(agent, client, None, home, work, server, said)
-            await agent.close()
-            writer.close()
+            try:
+                said = await agent.initialize(protocol_version=1, client_capabilities=capabilities(forms, buffers))
+                yield Place(agent, client, None, home, work, server, said)
+            finally:
+                await agent.close()
+                writer.close()
+                with suppress(ConnectionError):
+                    await writer.wait_closed()
         os.close(handles[1])
 
 

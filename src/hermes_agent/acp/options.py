@@ -109,7 +109,10 @@ class SessionOptions:
             raise HermesError(_unknown(f"value of `{name}`", value, values))
         match name:
             case "model":
-                await self._session.perform(f"/model {value}")
+                try:
+                    await self._session.perform(f"/model {value}")
+                except NoModel as error:
+                    raise HermesError(str(error)) from error
             case "effort":
                 await self._session.perform(f"/reasoning {value}")
             case "approvals":

@@ -156,7 +156,7 @@ class EditorSession:
         async for entry in self._entries():
             self._number = entry.number
             if not any(entry.number in each for each in undone):
-                await self._show(entry)
+                await self._show(entry, own=False)
 
     async def _entries(self) -> AsyncIterator[Entry]:
         after = 0
@@ -198,7 +198,8 @@ class EditorSession:
         # Boundary: one event listener.
         try:
             self.questions.see(seen.event)
-            await self._show(seen)
+            event = seen.event
+            await self._show(seen, own=isinstance(event, MessageTaken) and event.inbox in self.own)
             if isinstance(seen.event, RunEnded):
                 self.options.refresh()
         except Exception:
@@ -206,9 +207,8 @@ class EditorSession:
         self._number = seen.number
         self._moved.set()
 
-    async def _show(self, seen: Seen | Entry) -> None:
+    async def _show(self, seen: Seen | Entry, *, own: bool) -> None:
         event = seen.event
-        own = isinstance(event, MessageTaken) and event.inbox in self.own
         for update in self._speech.updates(seen, own=own):
             await self.show(update)
         if isinstance(event, Replied) and event.usage.known:
@@ -304,7 +304,7 @@ class EditorSession:
 
     async def _said(self, text: str) -> schema.PromptResponse:
         await self.say(text)
-        await self.refresh()
+        await self.options.show_changed()
         return schema.PromptResponse(stop_reason="end_turn")
 
     async def _run(self, prompt: Prompt, inbound: Inbound) -> schema.PromptResponse:

@@ -25,7 +25,7 @@ from hermes_agent.core.events import (
 )
 from hermes_agent.core.messages import Image, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import Retrying, TextDelta, ThinkingDelta
-from hermes_agent.core.shown import words_of
+from hermes_agent.core.shown import additions, words_of
 from hermes_agent.core.streamed import Words
 
 Update: TypeAlias = (
@@ -83,7 +83,7 @@ class Speech:
         event, name = seen.event, f"{seen.run}:{seen.number}"
         match event:
             case MessageTaken(message=message, principal=principal) if principal and not own:
-                yield from _heard(words_of(message), name)
+                yield from _heard(words_of(message) or ", ".join(additions(message)), name)
             case TurnStarted() | TextDelta() | Retrying() | ThinkingDelta() | Replied():
                 yield from self._of_reply(seen.run, event)
             case ToolStarted() | ToolProgress() | ToolEnded():
