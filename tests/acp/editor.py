@@ -166,18 +166,23 @@ async def near(
     ours, theirs = socket.socketpair()
     with ours, theirs:
         handles = theirs.fileno(), os.dup(theirs.fileno())
-        async with connected(Home(root=home, base=home), handles):
-            reader, writer = await asyncio.open_connection(sock=ours, limit=LIMIT)
-            agent = acp.connect_to_agent(client, writer, reader, use_unstable_protocol=True)
-            try:
-                said = await agent.initialize(protocol_version=1, client_capabilities=capabilities(forms, buffers))
-                yield Place(agent, client, None, home, work, server, said)
-            finally:
-                await agent.close()
-                writer.close()
-                with suppress(ConnectionError):
-                    await writer.wait_closed()
+        async with connected(Home(root=home, base=home), handles), talking(client, ours) as agent:
+            said = await agent.initialize(protocol_version=1, client_capabilities=capabilities(forms, buffers))
+            yield Place(agent, client, None, home, work, server, said)
         os.close(handles[1])
+
+
+@asynccontextmanager
+async def talking(client: Client, end: socket.socket) -> AsyncIterator[Json]:
+    reader, writer = await asyncio.open_connection(sock=end, limit=LIMIT)
+    agent = acp.connect_to_agent(client, writer, reader, use_unstable_protocol=True)
+    try:
+        yield agent
+    finally:
+        await agent.close()
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
 
 
 def capabilities(forms: bool, buffers: bool) -> schema.ClientCapabilities:

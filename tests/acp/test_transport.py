@@ -6,7 +6,7 @@ import os
 import random
 import socket
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -206,28 +206,34 @@ async def test_nothing_but_json_goes_out_whatever_prints(tmp_path: Path, full: b
 
 
 async def test_a_slow_reader_delays_no_run_and_loses_no_word(tmp_path: Path):
-    words = " ".join(str(number) for number in range(40_000))
+    words, pieces = " ".join(str(number) for number in range(40_000)), list[str]()
+    (tmp_path / "work").mkdir()
     async with serving(openai_model(lambda _: Say(words), keys=())) as server:
         home = settle_home(tmp_path / "home", server.url)
-        (tmp_path / "work").mkdir()
         async with lines(home.root) as editor:
             await editor.ask("initialize", INITIALIZE)
             made = (await editor.ask("session/new", {"cwd": str(tmp_path / "work"), "mcpServers": []}))["result"]
             prompt = {"sessionId": made["sessionId"], "prompt": [{"type": "text", "text": "Count"}]}
             editor.send({"jsonrpc": "2.0", "id": "slow", "method": "session/prompt", "params": prompt})
             editor.reader._transport.pause_reading()
-            async with asyncio.timeout(10):
-                while not (server.exchanges and server.exchanges[0].over.is_set()):
-                    await asyncio.sleep(0.02)
+            await until(lambda: server.exchanges and server.exchanges[0].over.is_set())
             editor.reader._transport.resume_reading()
-            pieces = []
             while (message := await editor.next()).get("id") != "slow":
-                update = message.get("params", {}).get("update", {})
-                if update.get("sessionUpdate") == "agent_message_chunk":
-                    pieces.append(update["content"]["text"])
+                pieces.append(said(message))
 
     assert "".join(pieces) == words
     assert message["result"]["stopReason"] == "end_turn"
+
+
+def said(message: Json) -> str:
+    update = message.get("params", {}).get("update", {})
+    return update["content"]["text"] if update.get("sessionUpdate") == "agent_message_chunk" else ""
+
+
+async def until(holds: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():
+            await asyncio.sleep(0.02)
 
 
 def mutated(message: bytes, draw: random.Random) -> bytes:
@@ -263,7 +269,7 @@ class Answers:
             self.sent[found["id"]] += 1
 
     async def hear(self, editor: Line) -> None:
-        while "last" not in self.answered or self.answered.keys() < self.sent.keys():
+        while not {"last", *self.sent} <= self.answered.keys():
             message = await editor.next()
             if "method" not in message and message.get("id") is not None:
                 self.answered[message["id"]] += 1

@@ -64,12 +64,13 @@ SWITCHED = "{text}\n\nThis thread stays with its session: open {session} from th
 
 @dataclass(slots=True)
 class Prompt:
-    """A prompt under way. `inbound` is its message once it is submitted, `row` that of the inbox, `run` the run that
-    took it."""
+    """A prompt under way. `inbound` is its message once `submitting` has begun, `row` that of the inbox, `run` the run
+    that took it."""
 
     task: asyncio.Task[Any] | None
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     inbound: Inbound | None = None
+    submitting: asyncio.Task[Any] | None = None
     row: int = 0
     run: str = ""
 
@@ -228,8 +229,10 @@ class EditorSession:
         try:
             await asyncio.wait((work, over), return_when=asyncio.FIRST_COMPLETED)
             if prompt.cancelled.is_set():
-                stopping = spawn(self._stop(prompt), name=f"cancel in {self.record.id}")
-                await asyncio.wait((work,), timeout=STOP_SECONDS)
+                if prompt.inbound is not None and prompt.submitting is not None:
+                    work_on = self._stop(prompt, prompt.inbound, prompt.submitting)
+                    stopping = spawn(work_on, name=f"cancel in {self.record.id}")
+                    await asyncio.wait((work,), timeout=STOP_SECONDS)
                 return schema.PromptResponse(stop_reason="cancelled")
             if isinstance(found := work.result(), HermesError):
                 raise found
@@ -252,11 +255,10 @@ class EditorSession:
         for prompt in self.prompts:
             prompt.cancelled.set()
 
-    async def _stop(self, prompt: Prompt) -> None:
+    async def _stop(self, prompt: Prompt, inbound: Inbound, submitting: asyncio.Task[Any]) -> None:
         """Take the prompt's message back, and stop the run that took it."""
-        if prompt.inbound is None:
-            return
-        hermes, inbound = self.system.hermes, prompt.inbound
+        hermes = self.system.hermes
+        await asyncio.wait((submitting,))
         back = replace(
             inbound, source_id=f"{inbound.source_id}:withdrawn", parts=(), withdraws=inbound.source_id, answers=""
         )
@@ -311,8 +313,8 @@ class EditorSession:
         hermes, session = self.system.hermes, self.record.id
         after = await last_number(self.system, session)
         prompt.inbound = inbound
-        submitting = spawn(hermes.submit(inbound, session), name=f"submit to {session}")
-        submitted = await asyncio.shield(submitting)
+        prompt.submitting = spawn(hermes.submit(inbound, session), name=f"submit to {session}")
+        submitted = await asyncio.shield(prompt.submitting)
         prompt.row = submitted.inbox or 0
         self.own.add(prompt.row)
         if not hermes.runs(session):
