@@ -7,26 +7,26 @@ import hashlib
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from acp import schema
 
 from hermes_agent.acp.editor import Unanswered
 from hermes_agent.acp.questions import Questions
+from hermes_agent.acp.speech import Update
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import command_of
 from hermes_agent.app.commands.context import CHANGES
-from hermes_agent.app.mcp.offered import EditorServer
 from hermes_agent.app.operations.offers import offers_of
+from hermes_agent.app.operations.sessions import SessionRecord
 from hermes_agent.app.snapshot import APPROVE, EFFORT
+from hermes_agent.app.system import System
+from hermes_agent.app.tool_sources import EditorServer
 from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.core.events import Pinned, Unpinned
 from hermes_agent.core.messages import Origin
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.tasks import spawn
-
-if TYPE_CHECKING:
-    from hermes_agent.acp.session import EditorSession
 
 MOST_MODELS, MOST_SKILLS = 100, 200
 LEVELS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -51,10 +51,25 @@ SERVER_OPTIONS: dict[str, tuple[schema.PermissionOptionKind, str]] = {
 ASKED = "May I use the MCP servers of this editor here? They start behind the wall:\n{servers}"
 
 
+class Open(Protocol):
+    """The session whose options these are: its row, what shows an update, and what runs a slash command."""
+
+    record: SessionRecord
+
+    @property
+    def system(self) -> System: ...
+
+    async def show(self, update: Update) -> None: ...
+
+    async def perform(self, line: str) -> object: ...
+
+    async def refresh(self) -> SessionRecord: ...
+
+
 class SessionOptions:
     """The choices of one session. Each is kept where the terminal's commands keep it, so that every surface sees it."""
 
-    def __init__(self, session: EditorSession) -> None:
+    def __init__(self, session: Open) -> None:
         self._session = session
         self._unasked = False
         self._commands_shown = self._options_shown = self._mode_shown = self._title = ""

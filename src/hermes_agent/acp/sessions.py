@@ -17,11 +17,11 @@ from hermes_agent.acp.editor import READ, Editor, Unanswered
 from hermes_agent.acp.session import PLATFORM, EditorSession
 from hermes_agent.acp.transport import PARAMS, request_id
 from hermes_agent.app.mcp.foreign import editor_servers
-from hermes_agent.app.mcp.offered import EditorServer
 from hermes_agent.app.operations import sessions as operations
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.sessions import SessionRecord
 from hermes_agent.app.system import System
+from hermes_agent.app.tool_sources import EditorServer
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.mandate import Work

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from hermes_agent.app.chats.people import People
 from hermes_agent.app.chats.platforms import PlatformOf, own_platform
 from hermes_agent.app.folder_trust import TrustedFolders
-from hermes_agent.app.mcp.offered import EditorServers
 from hermes_agent.app.skills import Reserved
-from hermes_agent.app.tool_sources import FixedTools, ToolSource
+from hermes_agent.app.tool_sources import EditorServers, FixedTools, ToolSource
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.ids import Ids

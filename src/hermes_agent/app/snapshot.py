@@ -22,12 +22,11 @@ from hermes_agent.app.environment_prompt import environment_of, found_notes
 from hermes_agent.app.folder_trust import TrustedFolders
 from hermes_agent.app.intake import Intake
 from hermes_agent.app.learning.learner import Learner
-from hermes_agent.app.mcp.offered import EditorServers
 from hermes_agent.app.models import Answerer, Models, StoredCoolDowns, route_of, started
 from hermes_agent.app.process import Options, Process
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Reserved
-from hermes_agent.app.tool_sources import MEMORY
+from hermes_agent.app.tool_sources import MEMORY, EditorServers
 from hermes_agent.app.toolkit import CLI, Toolkit, needs_of
 from hermes_agent.app.work import (
     ALARMS,

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.agent.agent import Hook, Proposed
 from hermes_agent.app.chats.people import People
-from hermes_agent.app.mcp.offered import EditorServers
 from hermes_agent.app.process import APPROVALS, Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Reserved, Skills
-from hermes_agent.app.tool_sources import Toolsets, ToolSource
+from hermes_agent.app.tool_sources import EditorServers, Toolsets, ToolSource
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.inbound import Standing, Standings
