@@ -115,7 +115,11 @@ async def test_an_agent_whose_editor_was_killed_ends(tmp_path: Path):
     holder, agent = tmp_path / "holder.py", tmp_path / "pid"
     holder.write_text(
         "import os, subprocess, sys, time\n"
-        "child = subprocess.Popen([sys.executable, '-m', 'hermes_agent', 'acp'], stdin=subprocess.PIPE)\n"
+        "pipe = subprocess.PIPE\n"
+        "child = subprocess.Popen([sys.executable, '-m', 'hermes_agent', 'acp'], stdin=pipe, stdout=pipe)\n"
+        'child.stdin.write(b\'{"id":1,"method":"initialize","params":{"protocolVersion":1}}\\n\')\n'
+        "child.stdin.flush()\n"
+        "child.stdout.readline()\n"
         f"name = {str(agent)!r}\n"
         "open(name + '.new', 'w').write(str(child.pid))\n"
         "os.rename(name + '.new', name)\n"
@@ -128,7 +132,6 @@ async def test_an_agent_whose_editor_was_killed_ends(tmp_path: Path):
     try:
         await until(agent.exists)
         pid = int(agent.read_text())
-        await asyncio.sleep(1.5)
         process.kill()
         await process.wait()
         await until(lambda: not is_alive(pid), 8)

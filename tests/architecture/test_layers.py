@@ -55,6 +55,7 @@ PROGRAM = {
     "app/commands/stop.py": "",
     "gateway/server.py": "import hermes_agent.app.opening",
     "api/serve.py": "import hermes_agent.app.opening",
+    "acp/serve.py": "import hermes_agent.app.opening",
     "gateway/channels/irc.py": "",
     "gateway/channels/xmpp.py": "",
     "cli/main.py": "import hermes_agent.gateway.server",

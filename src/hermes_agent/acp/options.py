@@ -16,15 +16,13 @@ from hermes_agent.acp.questions import Questions
 from hermes_agent.acp.speech import Update
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import command_of
-from hermes_agent.app.commands.context import CHANGES
-from hermes_agent.app.operations.offers import offers_of
+from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.choices import agree, agreed, choices_of, choose_approvals, choose_plan
+from hermes_agent.app.operations.models import offers_of
 from hermes_agent.app.operations.sessions import SessionRecord
-from hermes_agent.app.snapshot import APPROVE, EFFORT
 from hermes_agent.app.system import System
 from hermes_agent.app.tool_sources import EditorServer
 from hermes_agent.core.errors import HermesError, NoModel
-from hermes_agent.core.events import Pinned, Unpinned
-from hermes_agent.core.messages import Origin
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.tasks import spawn
 
@@ -37,12 +35,9 @@ MODES = {
 }
 UNASKED = "No questions; the deny list still holds."
 APPROVALS = {"ask": MODES["ask"], "smart": MODES["code"], "unasked": UNASKED}
-PIN = "plan"
 Category: TypeAlias = Literal["mode", "model", "model_config", "thought_level"]
-PLAN_WORDS = "Read only: make a plan and change nothing until the person says otherwise."
 SWITCHING = frozenset({"new", "resume", "branch", "sethome", "topic", "restart"})
 """Commands that lead to another session, or belong to chats: the editor has its own ways."""
-CONSENTS = "acp.servers"
 SERVER_OPTIONS: dict[str, tuple[schema.PermissionOptionKind, str]] = {
     "once": ("allow_once", "Use them in this thread"),
     "always": ("allow_always", "Always use exactly these"),
@@ -55,6 +50,7 @@ class Open(Protocol):
     """The session whose options these are: its row, what shows an update, and what runs a slash command."""
 
     record: SessionRecord
+    access: Access[System]
 
     @property
     def system(self) -> System: ...
@@ -83,19 +79,15 @@ class SessionOptions:
 
     async def state(self) -> tuple[list[schema.SessionConfigOptionSelect], schema.SessionModeState]:
         """The options and modes as they are."""
-        session, system = self._session, self._session.system
-        chosen = await system.store.facts.of(f"session:{session.record.id}")
-        usual = system.settings.approvals.mode
-        is_off = self._unasked or usual == "off"
-        approvals = "unasked" if is_off else chosen.get(APPROVE) or usual
-        view = await system.hermes.view(session.record.id)
-        mode = "plan" if PIN in view.pins else "ask" if approvals == "ask" else "code"
-        effort = chosen.get(EFFORT) or system.settings.model.reasoning_effort
+        chosen = await choices_of(self._session.access)
+        is_off = chosen.approvals == "off"
+        approvals = "unasked" if self._unasked or is_off else chosen.approvals
+        mode = "plan" if chosen.plans else "ask" if approvals == "ask" else "code"
         models = await asyncio.to_thread(self._models)
         options = [
             _option("mode", "Mode", mode, MODES, "mode"),
-            _option("effort", "Reasoning", effort, dict.fromkeys(LEVELS, ""), "thought_level"),
-            _option("approvals", "Approvals", approvals, {"unasked": UNASKED} if usual == "off" else APPROVALS),
+            _option("effort", "Reasoning", chosen.effort, dict.fromkeys(LEVELS, ""), "thought_level"),
+            _option("approvals", "Approvals", approvals, {"unasked": UNASKED} if is_off else APPROVALS),
         ]
         if models:
             options.insert(1, _option("model", "Model", models[0], dict.fromkeys(models, ""), "model"))
@@ -140,21 +132,14 @@ class SessionOptions:
         """Set the mode. Raises `HermesError`."""
         if mode not in MODES:
             raise HermesError(_unknown("mode", mode, list(MODES)))
-        hermes, session = self._session.system.hermes, self._session.record.id
-        is_pinned = PIN in (await hermes.view(session)).pins
-        if is_pinned != (mode == "plan"):
-            whose = Origin(self._session.system.owner.standing.value)
-            pinned = Pinned(pin=PIN, text=PLAN_WORDS, denies=CHANGES, origin=whose)
-            async with hermes.holding(session, beside_run=True) as journal:
-                await journal.commit(Unpinned(pin=PIN) if is_pinned else pinned)
+        await choose_plan(self._session.access, plans=mode == "plan")
         if mode != "plan":
             await self._approve("ask" if mode == "ask" else "smart")
 
     async def _approve(self, value: str) -> None:
         system, session = self._session.system, self._session.record.id
         self._unasked = value == "unasked"
-        fact = "" if value in ("unasked", system.settings.approvals.mode) else value
-        await system.store.facts.set(f"session:{session}", APPROVE, fact)
+        await choose_approvals(self._session.access, "" if self._unasked else value)
         if not self._unasked:
             system.unasked.take_back(session)
         elif system.hermes.runs(session):
@@ -219,14 +204,14 @@ class SessionOptions:
         system, session = self._session.system, self._session.record.id
         said = "\n".join(f"- {each.name}: {each.where}" for each in servers)
         digest = hashlib.sha256("\n".join(each.config for each in servers).encode()).hexdigest()[:32]
-        if not system.settings.acp.trust_servers and not (await system.store.facts.of(CONSENTS)).get(digest):
+        if not system.settings.acp.trust_servers and not await agreed(self._session.access, digest):
             try:
                 asked = ASKED.format(servers=said)
                 word = await questions.choose("servers", asked, tuple(SERVER_OPTIONS), SERVER_OPTIONS)
             except Unanswered:
                 word = "deny"
             if word == "always":
-                await system.store.facts.set(CONSENTS, digest, "yes")
+                await agree(self._session.access, digest)
             elif word != "once":
                 return
         await system.editor_servers.put(session, servers)

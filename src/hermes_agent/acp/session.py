@@ -1,11 +1,9 @@
-"""One session in an editor: its prompts become messages of runs, and its events updates, until it is closed."""
+"""Prompts of an editor: each becomes a message of a run, a command or an answer, and is answered itself at the end."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing, suppress
 from dataclasses import field, replace
 from typing import Any
@@ -14,40 +12,22 @@ from acp import schema
 
 from hermes_agent.acp.content import Block, parts_of
 from hermes_agent.acp.editor import Editor, Unanswered
-from hermes_agent.acp.options import SessionOptions
-from hermes_agent.acp.questions import Questions
-from hermes_agent.acp.speech import SPEECHES, Update, message
-from hermes_agent.app.commands.command import Desk, Done, perform
-from hermes_agent.app.intake import Part
-from hermes_agent.app.operations.access import Access
-from hermes_agent.app.operations.questions import answer_in_words, answer_question, answer_to, open_of
-from hermes_agent.app.operations.sessions import SessionRecord, get_session, last_number, read_log
+from hermes_agent.acp.following import FollowedSession
+from hermes_agent.app.operations.questions import answer_in_words, answer_question, answer_to
+from hermes_agent.app.operations.sessions import SessionRecord, last_number
 from hermes_agent.app.system import System
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NothingMore
-from hermes_agent.core.events import (
-    Answered,
-    Asked,
-    Entry,
-    MessageTaken,
-    Outcome,
-    Replied,
-    RunEnded,
-    Seen,
-    Undone,
-)
-from hermes_agent.core.inbound import Busy, Conversation, Inbound
+from hermes_agent.core.events import Answered, Asked, MessageTaken, Outcome, Replied, RunEnded, Seen
+from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.model import StopReason, Usage
 from hermes_agent.core.quick_replies import ONCE, TRUST
 from hermes_agent.host.tasks import spawn
 
-log = logging.getLogger(__name__)
-PLATFORM = "acp"
 STOP_SECONDS = 1.5
 """Seconds after a cancel in which the run may end before the prompt is answered without it."""
 LOOK_SECONDS = 0.02
-PAGE = 200
 REASONS: dict[Outcome, schema.StopReason] = {
     Outcome.ANSWERED: "end_turn",
     Outcome.STOPPED: "cancelled",
@@ -59,7 +39,6 @@ TRUST_OPTIONS: dict[str, tuple[schema.PermissionOptionKind, str]] = {
     ONCE.word: ("allow_once", "This time only"),
     "not now": ("reject_once", "Not now"),
 }
-SWITCHED = "{text}\n\nThis thread stays with its session: open {session} from the editor's list of sessions."
 
 
 @dataclass(slots=True)
@@ -114,110 +93,16 @@ class Failed(HermesError):
         self.error = error
 
 
-class EditorSession:
-    """A session that the editor has open. `source` begins the ids of its messages; `before` is the same session as it
-    was open before, whose prompts go on."""
+class EditorSession(FollowedSession):
+    """A session that takes prompts. `before` is the same session as it was open before, whose prompts go on."""
 
     def __init__(
         self, system: System, editor: Editor, record: SessionRecord, source: str, before: EditorSession | None = None
     ) -> None:
-        self.system, self.record = system, record
-        self._editor, self._source, self._count = editor, source, 0
-        self.conversation = Conversation(platform=PLATFORM, chat_kind="folder", chat=record.workspace)
-        self.access: Access[System] = Access(
-            system=system, who=system.owner, where=self.conversation, session=record.id, folder=record.workspace
-        )
-        self.options = SessionOptions(self)
-        self.questions = Questions(editor, record.id, self._answer, self.cancel)
-        self._speech = SPEECHES[1](record.workspace)
+        super().__init__(system, editor, record, source)
         self.prompts: list[Prompt] = before.prompts if before else []
-        self.own: set[int] = before.own if before else set()
-        self._number, self._moved = 0, asyncio.Event()
-        self._watching: asyncio.Task[None] | None = None
-        self._cost: float | None = 0.0
+        self.own = before.own if before else self.own
         self._has_asked_trust = False
-
-    async def show(self, update: Update) -> None:
-        """Send an update when there is room for it."""
-        await self._editor.transport.room()
-        await self._editor.update(self.record.id, update)
-
-    async def say(self, text: str) -> None:
-        """Say something that no run says."""
-        self._count += 1
-        await self.show(message(text, f"command:{self._source}:{self._count}"))
-
-    async def replay(self) -> None:
-        """Show the log, without what was undone."""
-        undone = [
-            range(entry.event.to + 1, entry.number + 1)
-            async for entry in self._entries()
-            if isinstance(entry.event, Undone)
-        ]
-        async for entry in self._entries():
-            self._number = entry.number
-            if not any(entry.number in each for each in undone):
-                await self._show(entry, own=False)
-
-    async def _entries(self) -> AsyncIterator[Entry]:
-        after = 0
-        while page := await read_log(self.access, self.record.id, after, PAGE):
-            for entry in page:
-                yield entry
-            after = page[-1].number
-
-    async def begin(self) -> None:
-        """Follow the session from where it is, and ask again what its run waits for."""
-        self._number = self._number or await last_number(self.system, self.record.id)
-        self._watching = spawn(self._watch(self._number), name=f"watch {self.record.id} for the editor")
-        for each in await open_of(self.system, self.record.id):
-            self.questions.see(each.asked)
-
-    async def close(self, *, stop: bool = True) -> None:
-        """End the prompts, with `stop` their runs too, and follow the session no more."""
-        if stop:
-            self.cancel()
-            if self.system.hermes.runs(self.record.id):
-                await self.system.hermes.stop(self.record.id)
-        self.questions.withdraw()
-        await self.options.close()
-        if self._watching is not None:
-            self._watching.cancel()
-
-    async def _watch(self, after: int) -> None:
-        try:
-            async with aclosing(self.system.hermes.watch(self.record.id, after)) as events:
-                async for seen in events:
-                    await self._see(seen)
-        except HermesError as error:  # Prompts that wait see it themselves.
-            log.warning("%s is followed no more: %s", self.record.id, error)
-        finally:
-            self._number = sys.maxsize
-            self._moved.set()
-
-    async def _see(self, seen: Seen) -> None:
-        # Boundary: one event listener.
-        try:
-            self.questions.see(seen.event)
-            event = seen.event
-            await self._show(seen, own=isinstance(event, MessageTaken) and event.inbox in self.own)
-            if isinstance(seen.event, RunEnded):
-                self.options.refresh()
-        except Exception:
-            log.exception("%s cannot be shown", seen.event.kind)
-        self._number = seen.number
-        self._moved.set()
-
-    async def _show(self, seen: Seen | Entry, *, own: bool) -> None:
-        event = seen.event
-        for update in self._speech.updates(seen, own=own):
-            await self.show(update)
-        if isinstance(event, Replied) and event.usage.known:
-            self._cost = None if self._cost is None or event.cost is None else self._cost + event.cost
-            size = self.options.window()
-            cost = None if self._cost is None else schema.Cost(amount=self._cost, currency="USD")
-            used = event.usage.input + event.usage.output
-            await self.show(schema.UsageUpdate(session_update="usage_update", used=used, size=size, cost=cost))
 
     async def prompt(self, blocks: Sequence[Block]) -> schema.PromptResponse:
         """Answer a prompt. Raises `HermesError`; a cancelled one is always answered within two seconds."""
@@ -247,13 +132,6 @@ class EditorSession:
     def is_prompting(self, task: asyncio.Task[Any] | None) -> bool:
         """Whether that task answers a prompt of this session."""
         return any(each.task is task for each in self.prompts)
-
-    def cancel(self) -> None:
-        """Cancel the prompts under way."""
-        if self.prompts:
-            self.questions.withdraw()
-        for prompt in self.prompts:
-            prompt.cancelled.set()
 
     async def _stop(self, prompt: Prompt, inbound: Inbound, submitting: asyncio.Task[Any]) -> None:
         """Take the prompt's message back, and stop the run that took it."""
@@ -295,15 +173,6 @@ class EditorSession:
         self.options.before_run()
         return await self._run(prompt, inbound)
 
-    async def perform(self, line: str) -> Done | None:
-        """Run a slash command; None for an ordinary message. Raises `HermesError`."""
-        record, busy = await self.refresh(), self.system.hermes.runs(self.record.id)
-        inbound = self.inbound((Text(text=line, origin=Origin(self.system.owner.standing.value)),))
-        done = await perform(Desk(runtime=self.system, record=record, inbound=inbound, busy=busy))
-        if done is not None and done.session not in ("", record.id):
-            return Done(text=SWITCHED.format(text=done.text, session=done.session))
-        return done
-
     async def _said(self, text: str) -> schema.PromptResponse:
         await self.say(text)
         await self.options.show_changed()
@@ -325,7 +194,7 @@ class EditorSession:
         except NothingMore as error:
             await self.say(str(error))
             return found.response("end_turn", prompt.run)
-        await self._reached(number)
+        await self.until_shown(number)
         return found.response(reason, prompt.run)
 
     async def _ended(self, prompt: Prompt, after: int, found: Outcomes) -> tuple[int, schema.StopReason]:
@@ -354,12 +223,6 @@ class EditorSession:
                 pass
         return None
 
-    async def _reached(self, number: int) -> None:
-        """Return when the editor was sent everything up to that event."""
-        while self._number < number:
-            self._moved.clear()
-            await self._moved.wait()
-
     async def _consent(self) -> None:
         """Ask once whether the folder is trusted, and whether the editor's MCP servers may be used."""
         if not self._has_asked_trust:
@@ -375,30 +238,12 @@ class EditorSession:
             if word in (TRUST.word, ONCE.word):
                 await self.say(f"{await answer_question(self.access, name, word)}\n\n")
 
-    async def _answer(self, question: str, answer: str) -> None:
-        """Give a run the person's answer; one that comes too late changes nothing."""
-        inbound = self.inbound((Text(text=answer, origin=Origin(self.system.owner.standing.value)),))
-        inbound = replace(inbound, source_id=f"answer:{self.record.id}:{question}", answers=question)
-        with suppress(HermesError):
-            await self.system.hermes.submit(inbound, self.record.id)
-
-    def inbound(self, parts: tuple[Part, ...]) -> Inbound:
-        """A message of the person at the editor."""
-        self._count += 1
-        return Inbound(
-            source=PLATFORM,
-            source_id=f"{self._source}:{self._count}",
-            principal=self.system.owner,
-            conversation=self.conversation,
-            parts=parts,
-            received=self.system.clock.now(),
-            busy=Busy(self.system.settings.acp.busy),
-        )
-
-    async def refresh(self) -> SessionRecord:
-        """Read the session's row again: title or model may have changed. Raises `UnknownSession`."""
-        self.record = await get_session(self.access, self.record.id)
-        return self.record
+    def cancel(self) -> None:
+        """Cancel the prompts under way."""
+        if self.prompts:
+            self.questions.withdraw()
+        for prompt in self.prompts:
+            prompt.cancelled.set()
 
 
 async def _within(task: asyncio.Task[None], seconds: float) -> None:

@@ -14,7 +14,8 @@ from acp import schema
 from acp.exceptions import RequestError
 
 from hermes_agent.acp.editor import READ, Editor, Unanswered
-from hermes_agent.acp.session import PLATFORM, EditorSession
+from hermes_agent.acp.following import PLATFORM
+from hermes_agent.acp.session import EditorSession
 from hermes_agent.acp.transport import PARAMS, request_id
 from hermes_agent.app.mcp.foreign import editor_servers
 from hermes_agent.app.operations import sessions as operations
