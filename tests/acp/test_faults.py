@@ -64,7 +64,7 @@ async def test_a_prompt_that_is_cancelled_at_any_moment_ends_within_two_seconds(
     before = set(sleepers())
     async with editor(tmp_path, any_kind, client) as place:
         session = await place.begin()
-        for number in range(500 if full else 20):
+        for number in range(500 if full else 12):
             if number % 5 == 4:
                 await place.agent.load_session(cwd=str(place.work), session_id=session, mcp_servers=[])
             prompt = asyncio.create_task(place.say(session, draw.choice(("hang", "sleep", "ask", "talk"))))
@@ -146,7 +146,7 @@ async def test_after_kills_at_random_the_history_is_that_of_the_log(tmp_path: Pa
     async with serving(openai_model(counting, keys=())) as server:
         home = settle_home(tmp_path / "home", server.url)
         session = ""
-        for _ in range(200 if full else 2):
+        for _ in range(200 if full else 1):
             async with opened(home.root, tmp_path / "work", server=server) as place:
                 session = session or await place.begin()
                 await place.agent.load_session(cwd=str(place.work), session_id=session, mcp_servers=[])

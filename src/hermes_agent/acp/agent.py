@@ -104,7 +104,7 @@ class AcpAgent:
     async def initialize(self, request: schema.InitializeRequest) -> schema.InitializeResponse:
         """Agree on the version, and say what this agent can do."""
         self.editor.capabilities = request.client_capabilities or schema.ClientCapabilities()
-        version = request.protocol_version if request.protocol_version in SPEECHES else PROTOCOL_VERSION
+        self.editor.version = request.protocol_version if request.protocol_version in SPEECHES else PROTOCOL_VERSION
         number = request_id.get()
         self.editor.transport.after[number] = lambda: spawn(_quietly(self.sessions()), name="open the system")
         can = schema.SessionCapabilities(
@@ -115,7 +115,7 @@ class AcpAgent:
             fork=schema.SessionForkCapabilities(),
         )
         return schema.InitializeResponse(
-            protocol_version=version,
+            protocol_version=self.editor.version,
             agent_info=schema.Implementation(name="hermes", title="Hermes", version=VERSION),
             agent_capabilities=schema.AgentCapabilities(
                 load_session=True,
@@ -133,8 +133,11 @@ class AcpAgent:
         auth = self.editor.capabilities.auth
         if auth and auth.terminal:
             told = "Chooses a model, and asks for its key."
-            setup = schema.TerminalAuthMethod(type="terminal", id=SETUP, name="hermes setup", description=told)
-            found.append(setup.model_copy(update={"args": ["setup"]}))
+            found.append(
+                schema.TerminalAuthMethod(
+                    type="terminal", id=SETUP, name="hermes setup", description=told, args=["setup"]
+                )
+            )
         names = [schema.AuthEnvVar(name="ANTHROPIC_API_KEY", optional=True)]
         names += [schema.AuthEnvVar(name=name, optional=True) for name in ("OPENAI_API_KEY", "OPENROUTER_API_KEY")]
         return [*found, schema.EnvVarAuthMethod(type="env_var", id=KEY, name="API key", vars=names)]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from acp import schema
 from acp.connection import Connection
 from acp.exceptions import RequestError
-from acp.meta import CLIENT_METHODS
+from acp.meta import CLIENT_METHODS, PROTOCOL_VERSION
 from pydantic import BaseModel, ValidationError
 
 from hermes_agent.acp.speech import Update
@@ -24,11 +24,11 @@ class Unanswered(Exception):
 
 
 class Editor:
-    """The client of one connection, with what it can do (`capabilities`)."""
+    """The client of one connection: what it can do (`capabilities`), and the protocol's `version` that was agreed."""
 
     def __init__(self, connection: Connection, transport: StdioTransport) -> None:
         self._connection, self.transport = connection, transport
-        self.capabilities = schema.ClientCapabilities()
+        self.capabilities, self.version = schema.ClientCapabilities(), PROTOCOL_VERSION
 
     @property
     def has_forms(self) -> bool:

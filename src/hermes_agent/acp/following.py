@@ -47,7 +47,8 @@ class FollowedSession:
         self.options = SessionOptions(self)
         self.questions = Questions(editor, record.id, self._answer, lambda: self.cancel())
         self.own: set[int] = set()
-        self._speech = SPEECHES[1](record.workspace)
+        self.is_loaded = False
+        self._speech = SPEECHES[editor.version](record.workspace)
         self._number, self._moved = 0, asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
         self._cost: float | None = 0.0
@@ -84,6 +85,7 @@ class FollowedSession:
     async def begin(self) -> None:
         """Follow the session from where it is, and ask again what its run waits for."""
         self._number = self._number or await last_number(self.system, self.record.id)
+        self.is_loaded = self._number > 0
         self._watching = spawn(self._watch(self._number), name=f"watch {self.record.id} for the editor")
         for each in await open_of(self.system, self.record.id):
             self.questions.see(each.asked)
@@ -111,15 +113,15 @@ class FollowedSession:
             self._moved.set()
 
     async def _see(self, seen: Seen) -> None:
+        event = seen.event
         # Boundary: one event listener.
         try:
-            self.questions.see(seen.event)
-            event = seen.event
+            self.questions.see(event)
             await self._show(seen, own=isinstance(event, MessageTaken) and event.inbox in self.own)
-            if isinstance(seen.event, RunEnded):
+            if isinstance(event, RunEnded):
                 self.options.refresh()
         except Exception:
-            log.exception("%s cannot be shown", seen.event.kind)
+            log.exception("%s cannot be shown", event.kind)
         self._number = seen.number
         self._moved.set()
 

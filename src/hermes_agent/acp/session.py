@@ -56,11 +56,13 @@ class Prompt:
 
 @dataclass(slots=True)
 class Outcomes:
-    """What the run of one prompt came to: the last reply's end, tokens and cost (None: unknown)."""
+    """What the run of one prompt came to: the last reply's end, tokens and cost (None: unknown), and what it asked
+    that only the next prompt can answer."""
 
     stop: StopReason = StopReason.END
     usage: Usage = field(default_factory=Usage)
     cost: float | None = 0.0
+    asked: str = ""
 
     def see(self, event: Replied) -> None:
         """Count a reply."""
@@ -156,18 +158,19 @@ class EditorSession(FollowedSession):
     async def _work(self, prompt: Prompt, blocks: Sequence[Block]) -> schema.PromptResponse:
         record, system = await self.refresh(), self.system
         parts = await parts_of(blocks, system, record.workspace, record.id)
-        inbound = self.inbound(parts)
-        line = "".join(part.text for part in parts if isinstance(part, Text) and part.origin is not Origin.FILE)
+        inbound, who = self.inbound(parts), Origin(system.owner.standing.value)
+        typed = [part for part in parts if isinstance(part, Text) and part.origin is who]
+        line = "".join(part.text for part in typed)
         if (text := await answer_in_words(self.access, line)) is not None:
             return await self._said(text)
         question, answer = await answer_to(system, record.id, line, is_private=True)
         if question:
-            inbound = replace(inbound, answers=question, parts=(Text(text=answer, origin=parts[0].origin),))
-        else:
-            done = await self.perform(line)
-            if done is not None and done.submit is None:
+            inbound = replace(inbound, answers=question, parts=(Text(text=answer, origin=who),))
+        elif (done := await self.perform(line)) is not None:
+            if done.submit is None:
                 return await self._said(done.text)
-            inbound = inbound if done is None or done.submit is None else done.submit
+            others = tuple(part for part in parts if part not in typed)
+            inbound = replace(done.submit, parts=(*done.submit.parts, *others))
         system.route(inbound.model or record.model)  # Without a model nothing is begun.
         await self._consent()
         self.options.before_run()
@@ -186,7 +189,8 @@ class EditorSession(FollowedSession):
         submitted = await asyncio.shield(prompt.submitting)
         prompt.row = submitted.inbox or 0
         self.own.add(prompt.row)
-        if not hermes.runs(session):
+        if self.is_loaded:
+            self.is_loaded = False
             await hermes.resume(session)  # A run that a crash left open takes the message along.
         found = Outcomes()
         try:
@@ -195,6 +199,8 @@ class EditorSession(FollowedSession):
             await self.say(str(error))
             return found.response("end_turn", prompt.run)
         await self.until_shown(number)
+        if found.asked:
+            await self.say(found.asked)
         return found.response(reason, prompt.run)
 
     async def _ended(self, prompt: Prompt, after: int, found: Outcomes) -> tuple[int, schema.StopReason]:
@@ -213,7 +219,7 @@ class EditorSession(FollowedSession):
             case Replied() as replied if seen.run == prompt.run:
                 found.see(replied)
             case Asked() as asked if seen.run == prompt.run and not self.questions.shows(asked):
-                spawn(self.say(asked.text), name="question as text")
+                found.asked = asked.text
                 return "end_turn"
             case RunEnded(outcome=Outcome.FAILED, text=text, error=error) if seen.run == prompt.run:
                 raise Failed(text, error)

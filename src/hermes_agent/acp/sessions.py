@@ -8,10 +8,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from acp import schema
 from acp.exceptions import RequestError
+from pydantic import BaseModel
 
 from hermes_agent.acp.editor import READ, Editor, Unanswered
 from hermes_agent.acp.following import PLATFORM
@@ -27,6 +28,7 @@ from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.mandate import Work
 
+T = TypeVar("T", bound=BaseModel)
 PAGE, LOOKED = 50, 200
 """Sessions of a page, and those that are looked at at once."""
 BUFFER_SECONDS = 2.0
@@ -55,29 +57,22 @@ class Sessions:
         hermes, owner = self.system.hermes, self.system.owner
         record = await hermes.open_session(where, owner, workspace=folder, new=True)
         session = await self._open(record, servers)
-        options, modes = await session.options.state()
-        return schema.NewSessionResponse(session_id=record.id, modes=modes, config_options=list(options))
+        return await _told(session, schema.NewSessionResponse, session_id=record.id)
 
     async def load(self, request: schema.LoadSessionRequest) -> schema.LoadSessionResponse:
         """Show a session from its log, and go on with it."""
-        session = await self._reopened(request, shows=True)
-        options, modes = await session.options.state()
-        return schema.LoadSessionResponse(modes=modes, config_options=list(options))
+        return await _told(await self._reopened(request, shows=True), schema.LoadSessionResponse)
 
     async def resume(self, request: schema.ResumeSessionRequest) -> schema.ResumeSessionResponse:
         """Go on with a session without showing it."""
-        session = await self._reopened(request, shows=False)
-        options, modes = await session.options.state()
-        return schema.ResumeSessionResponse(modes=modes, config_options=list(options))
+        return await _told(await self._reopened(request, shows=False), schema.ResumeSessionResponse)
 
     async def fork(self, request: schema.ForkSessionRequest) -> schema.ForkSessionResponse:
         """Go on in a copy of a session."""
         folder, servers = await _checked(request)
         record = await self._record(request.session_id, folder)
         copy = await operations.branch_session(self._access, record.id)
-        session = await self._open(copy, servers)
-        options, modes = await session.options.state()
-        return schema.ForkSessionResponse(session_id=copy.id, modes=modes, config_options=list(options))
+        return await _told(await self._open(copy, servers), schema.ForkSessionResponse, session_id=copy.id)
 
     async def _reopened(
         self, request: schema.LoadSessionRequest | schema.ResumeSessionRequest, *, shows: bool
@@ -105,12 +100,11 @@ class Sessions:
         shows: bool = False,
         before: EditorSession | None = None,
     ) -> EditorSession:
-        system = self.system
         self._count += 1
-        session = EditorSession(system, self._editor, record, f"{self._ids}:{self._count}", before)
+        session = EditorSession(self.system, self._editor, record, f"{self._ids}:{self._count}", before)
         session.options.offer(servers)
-        if system.settings.acp.editor_buffers and self._editor.has_buffers:
-            system.buffers.put(record.id, self._reads(record.id))
+        if self.system.settings.acp.editor_buffers and self._editor.has_buffers:
+            self.system.buffers.put(record.id, self._reads(record.id))
         self._open_now[record.id] = session
         try:
             if shows:
@@ -139,11 +133,7 @@ class Sessions:
         found, before = list[SessionRecord](), request.cursor or ""
         while len(found) <= PAGE and (page := await operations.list_sessions(self._access, LOOKED, before)):
             before = page[-1].id
-            found += [
-                each
-                for each in page
-                if each.surface not in tuple(Work) and (request.cwd is None or _is_same(each.workspace, request.cwd))
-            ]
+            found += await asyncio.to_thread(_those_of, page, request.cwd)
         shown = [
             schema.SessionInfo(
                 session_id=each.id,
@@ -169,10 +159,10 @@ class Sessions:
         await self._drop(request.session_id)
         return schema.CloseSessionResponse()
 
-    async def _drop(self, name: str, *, stop: bool = True) -> None:
+    async def _drop(self, name: str) -> None:
         if (session := self._open_now.pop(name, None)) is not None:
-            session.system.buffers.drop(name)
-            await session.close(stop=stop)
+            self.system.buffers.drop(name)
+            await session.close()
 
     async def prompt(self, request: schema.PromptRequest) -> schema.PromptResponse:
         """Have the agent answer a prompt."""
@@ -192,8 +182,7 @@ class Sessions:
         session = self._session(request.session_id)
         await session.options.choose(request.config_id, request.value)
         await session.options.show_changed()
-        options, _ = await session.options.state()
-        return schema.SetSessionConfigOptionResponse(config_options=list(options))
+        return await _told(session, schema.SetSessionConfigOptionResponse)
 
     async def cancel(self, request: schema.CancelNotification) -> None:
         """Cancel the prompts of a session."""
@@ -220,6 +209,19 @@ class Sessions:
             return False
         found.cancel()
         return True
+
+
+async def _told(session: EditorSession, kind: type[T], **more: str) -> T:
+    """A response of that kind, with the session's options and modes."""
+    options, modes = await session.options.state()
+    said = {"config_options": list(options), "modes": modes, **more}
+    return kind(**{name: value for name, value in said.items() if name in kind.model_fields})
+
+
+def _those_of(page: Sequence[SessionRecord], folder: str | None) -> list[SessionRecord]:
+    """The sessions that a person began, in that folder or anywhere. Blocks."""
+    found = [each for each in page if each.surface not in tuple(Work)]
+    return [each for each in found if folder is None or _is_same(each.workspace, folder)]
 
 
 async def _checked(request: Opened) -> tuple[str, tuple[EditorServer, ...]]:

@@ -13,6 +13,7 @@ import msgspec
 
 from hermes_agent.cli.output import remark, say
 from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.cli.table import COMMANDS
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.host.files import read_small
 from hermes_agent.host.late import late
@@ -94,6 +95,13 @@ def install(surface: Surface, editor: str, write: bool) -> None:
         return
     backup = _write(file, ours)
     say(f"{file} names {NAME} now.{f' The old file is {backup}.' if backup else ''}")
+
+
+@acp.command()
+@click.pass_context
+def setup(context: click.Context) -> None:
+    """Choose a model, as `hermes setup` does: editors call it so."""
+    context.invoke(late(COMMANDS["setup"]))
 
 
 def _started(surface: Surface) -> tuple[str, list[str], dict[str, str]]:
