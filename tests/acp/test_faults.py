@@ -202,3 +202,18 @@ async def test_runs_go_on_without_the_editor_where_the_settings_say_so(tmp_path:
             agent.process.stdin.close()
             await asyncio.wait_for(agent.process.wait(), 10)
         assert (await logged(home, server, session))[1] == "Over."
+
+
+async def test_an_editor_that_leaves_in_the_middle_of_a_permission_leaves_nothing_behind(tmp_path: Path):
+    (tmp_path / "work").mkdir()
+    script = [Call("terminal", {"command": "git push --force origin main"}), Say("Over.")]
+    async with serving(openai_model(script, keys=())) as server:
+        home = settle_home(tmp_path / "home", server.url)
+        async with raw(home.root, tmp_path / "work") as agent:
+            session = await begin(agent, tmp_path / "work")
+            while (await agent.next()).get("method") != "session/request_permission":
+                pass
+            agent.process.stdin.close()
+            await asyncio.wait_for(agent.process.wait(), 4)
+        async with another(home, server) as terminal:
+            assert not (await terminal.runtime.hermes.view(session)).running

@@ -154,3 +154,14 @@ async def test_a_picture_that_cannot_be_taken_is_named(tmp_path: Path, data: str
                 session_id=session, prompt=[schema.AudioContentBlock(type="audio", data="", mime_type="audio/wav")]
             )
         assert (await place.say(session, "Hi")).stop_reason == "end_turn"
+
+
+async def test_a_prompt_of_fifty_megabytes_is_kept_as_a_file(tmp_path: Path):
+    async with editor(tmp_path, counting) as place:
+        session = await place.begin()
+        ended = await place.say(session, "tea " * (50 << 18))
+        asked = place.server.exchanges[0].request.body
+
+    assert ended.stop_reason == "end_turn"
+    assert len(asked) < 1_000_000
+    assert "too large for the model's window" in place.client.text(session)

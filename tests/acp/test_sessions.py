@@ -140,3 +140,13 @@ async def test_a_load_during_a_run_attaches_to_it_and_a_cancel_works_after_it(tm
 
     assert (ended.stop_reason, first.stop_reason) == ("cancelled", "cancelled")
     assert len(place.server.exchanges) == 1
+
+
+async def test_a_session_in_which_nothing_was_said_is_not_listed(tmp_path: Path):
+    async with editor(tmp_path, counting) as place:
+        await place.begin()
+        said = await place.begin()
+        await place.say(said, "Hi")
+        listed = await place.agent.list_sessions(cwd=str(place.work))
+
+    assert [each.session_id for each in listed.sessions] == [said]

@@ -219,8 +219,9 @@ async def _told(session: EditorSession, kind: type[T], **more: str) -> T:
 
 
 def _those_of(page: Sequence[SessionRecord], folder: str | None) -> list[SessionRecord]:
-    """The sessions that a person began, in that folder or anywhere. Blocks."""
+    """The sessions in which a person said something, in that folder or anywhere. Blocks."""
     found = [each for each in page if each.surface not in tuple(Work)]
+    found = [each for each in found if each.surface != PLATFORM or each.parent or each.updated > each.created]
     return [each for each in found if folder is None or _is_same(each.workspace, folder)]
 
 
