@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from acp import schema
+from acp import RequestError, schema
 
 from hermes_agent.core.answers import open_in
 from hermes_agent.core.events import Answered
@@ -149,3 +149,18 @@ async def test_a_question_without_forms_ends_the_turn_and_the_next_prompt_answer
     assert "Which tea?" in asked
     assert "So:" in place.client.text(session)
     assert "oolong" in place.client.text(session)
+
+
+async def test_a_permission_that_the_editor_cannot_show_is_asked_in_words(tmp_path: Path):
+    def refuses(*_: object) -> str:
+        raise RequestError.method_not_found("session/request_permission")
+
+    async with editor(tmp_path, risky, Client(decide=refuses)) as place:
+        session = await place.begin()
+        prompt = asyncio.create_task(place.say(session, "Go"))
+        await place.client.until(lambda: "/approve" in place.client.text(session))
+        await place.say(session, "/deny not today")
+        ended = await prompt
+
+    assert ended.stop_reason == "end_turn"
+    assert "not today" in results(place, session)

@@ -45,7 +45,7 @@ class FollowedSession:
             system=system, who=system.owner, where=self.conversation, session=record.id, folder=record.workspace
         )
         self.options = SessionOptions(self)
-        self.questions = Questions(editor, record.id, self._answer, lambda: self.cancel())
+        self.questions = Questions(editor, record.id, self._answer, self.say, lambda: self.cancel())
         self.own: set[int] = set()
         self.is_loaded = False
         self._speech = SPEECHES[editor.version](record.workspace)

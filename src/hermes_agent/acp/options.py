@@ -17,7 +17,7 @@ from hermes_agent.acp.speech import Update
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import command_of
 from hermes_agent.app.operations.access import Access
-from hermes_agent.app.operations.choices import agree, agreed, choices_of, choose_approvals, choose_plan
+from hermes_agent.app.operations.choices import LEVELS, agree, agreed, choices_of, choose_approvals, choose_plan
 from hermes_agent.app.operations.models import offers_of
 from hermes_agent.app.operations.sessions import SessionRecord
 from hermes_agent.app.system import System
@@ -27,7 +27,6 @@ from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.tasks import spawn
 
 MOST_MODELS, MOST_SKILLS = 100, 200
-LEVELS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 MODES = {
     "ask": "Ask before what is dangerous.",
     "code": "Let the auxiliary model decide about calls first, and ask where it is unsure.",

@@ -25,6 +25,10 @@ OPTIONS: dict[str, tuple[schema.PermissionOptionKind, str]] = {
 }
 """How choices are shown; any other stands for itself."""
 ANSWER = "answer"
+IN_WORDS = {
+    "approval": "`/approve` allows it, `/deny` refuses it.",
+    "clarify": "Your next message answers it.",
+}
 LONGEST_TITLE = 200
 
 
@@ -36,14 +40,19 @@ class FormAnswer(schema.BaseModel):
 
 
 class Questions:
-    """The open questions of one session. `answer` gives a run the answer to a question by id; `cancel` is called where
-    the editor says that the turn is cancelled."""
+    """The open questions of one session. `answer` gives a run the answer to a question by id, `say` says words; `cancel`
+    is called where the editor says that the turn is cancelled."""
 
     def __init__(
-        self, editor: Editor, session: str, answer: Callable[[str, str], Awaitable[None]], cancel: Callable[[], None]
+        self,
+        editor: Editor,
+        session: str,
+        answer: Callable[[str, str], Awaitable[None]],
+        say: Callable[[str], Awaitable[None]],
+        cancel: Callable[[], None],
     ) -> None:
         self._editor, self._session = editor, session
-        self._answer, self._cancel = answer, cancel
+        self._answer, self._say, self._cancel = answer, say, cancel
         self._open: dict[str, asyncio.Task[None]] = {}
 
     def shows(self, asked: Asked) -> bool:
@@ -73,7 +82,8 @@ class Questions:
         try:
             answer = await (self._form(asked) if is_form else self._choice(asked))
         except Unanswered:
-            return  # The run waits: it may be answered in words, or on another surface.
+            await self._say(f"{asked.text}\n{IN_WORDS[asked.purpose]}")
+            return  # The run waits, also for an answer on another surface.
         if answer is None:
             self._cancel()
             return

@@ -8,7 +8,6 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
@@ -21,6 +20,7 @@ LONGEST_LINE = 64 << 20
 MOST_WAITING = 1 << 20
 """Bytes that wait for a slow editor before updates wait too."""
 READ_BYTES = 1 << 18
+LAST_SECONDS = 0.5
 PARSE, INVALID, PARAMS, INTERNAL = -32700, -32600, -32602, -32603
 CHUNKS = frozenset({"agent_message_chunk", "agent_thought_chunk"})
 LARGEST_ID = 2**63
@@ -58,13 +58,11 @@ class StdioTransport:
     def __init__(self, reading: int, writing: int) -> None:
         self._in, self._out = reading, writing
         self._read, self._dropping = bytearray(), False
-        self._queue: deque[bytes | _Chunk] = deque()
+        self._queue: deque[bytes | _Chunk | None] = deque()
         self._last: dict[str, _Chunk] = {}
         self._bytes = 0
         self._filled, self._emptied, self.gone = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self._idle = asyncio.Event()
         self._emptied.set()
-        self._idle.set()
         self.asked: dict[asyncio.Task[Any] | None, int] = {}
         self.after: dict[Any, Callable[[], object]] = {}
         if not os.isatty(writing):
@@ -101,7 +99,6 @@ class StdioTransport:
             self._queue.append(line := written(message))
             self._bytes += len(line)
         self._filled.set()
-        self._idle.clear()
         if self._bytes > MOST_WAITING:
             self._emptied.clear()
 
@@ -109,7 +106,8 @@ class StdioTransport:
         while True:
             await self._filled.wait()
             while self._queue:
-                each = self._queue.popleft()
+                if (each := self._queue.popleft()) is None:
+                    return
                 if isinstance(each, _Chunk):
                     self._last = {name: last for name, last in self._last.items() if last is not each}
                     size, line = sum(map(len, each.pieces)), each.written()
@@ -117,14 +115,12 @@ class StdioTransport:
                     size, line = len(each), each
                 if not await self._written(line):
                     self.gone.set()
-                    self._idle.set()
                     self._emptied.set()
                     return
                 self._bytes -= size
                 if self._bytes <= MOST_WAITING // 2:
                     self._emptied.set()
             self._filled.clear()
-            self._idle.set()
 
     async def _written(self, line: bytes) -> bool:
         left = memoryview(line)
@@ -202,9 +198,9 @@ class StdioTransport:
 
     async def close(self) -> None:
         """Write what waits for a moment more, and end."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(0.5):
-                await self._idle.wait()
+        self._queue.append(None)
+        self._filled.set()
+        await asyncio.wait((self._writing,), timeout=LAST_SECONDS)
         self._writing.cancel()
 
 

@@ -9,6 +9,7 @@ from hermes_agent.app.snapshot import APPROVE, EFFORT
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Pinned, Unpinned
 from hermes_agent.core.messages import Origin
+from hermes_agent.providers.vendor import LEVELS as LEVELS
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access
