@@ -218,19 +218,19 @@ class Raw:
         with suppress(ConnectionError):
             await self.process.stdin.drain()
 
-    async def ask(self, method: str, params: Json, seconds: float = 10) -> Json:
+    async def ask(self, method: str, params: Json, seconds: float = 25) -> Json:
         self.count += 1
         await self.send({"jsonrpc": "2.0", "id": self.count, "method": method, "params": params})
         return await self.answer(self.count, seconds)
 
-    async def next(self, seconds: float = 10) -> Json:
+    async def next(self, seconds: float = 25) -> Json:
         assert self.process.stdout is not None
         async with asyncio.timeout(seconds):
             line = await self.process.stdout.readline()
         self.lines.append(line)
         return json.loads(line) if line else None
 
-    async def answer(self, number: object, seconds: float = 10) -> Json:
+    async def answer(self, number: object, seconds: float = 25) -> Json:
         async with asyncio.timeout(seconds):
             while (message := await self.next(seconds)) is not None:
                 if message.get("id") == number and "method" not in message:

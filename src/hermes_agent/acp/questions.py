@@ -40,8 +40,8 @@ class FormAnswer(schema.BaseModel):
 
 
 class Questions:
-    """The open questions of one session. `answer` gives a run the answer to a question by id, `say` says words; `cancel`
-    is called where the editor says that the turn is cancelled."""
+    """The open questions of one session. `answer` gives a run the answer to a question by id, `say` says words, and
+    `cancel` is called where the editor says that the turn is cancelled."""
 
     def __init__(
         self,
