@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -150,3 +151,16 @@ async def test_twenty_sessions_of_one_connection_stay_apart(tmp_path: Path):
 
     for number, session in enumerate(sessions):
         assert set(place.client.text(session).split()) == {str(number)}
+
+
+async def test_what_is_wrong_with_the_settings_is_said_in_the_thread(tmp_path: Path):
+    async with editor(tmp_path, counting) as place:
+        await place.say(await place.begin(), "Hi")
+    with (tmp_path / "home/config.yaml").open("a") as file:
+        file.write("agnet: {}\n")
+    async with near(place.home, place.work) as again:
+        session = await again.begin()
+        with suppress(RequestError):  # Its model server is gone.
+            await again.say(session, "Hi")
+
+    assert "agnet" in again.client.text(session)

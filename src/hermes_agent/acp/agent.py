@@ -56,7 +56,7 @@ class AcpAgent:
     def __init__(self, opens: Callable[[], Awaitable[Sessions]]) -> None:
         self.editor: Editor
         self._opens = opens
-        self._opening: asyncio.Task[Sessions] | None = None
+        self.opening: asyncio.Task[Sessions] | None = None
         self._requests: dict[Any, tuple[asyncio.Task[Any] | None, str]] = {}
         self._withdrawn: set[Any] = set()
 
@@ -91,15 +91,20 @@ class AcpAgent:
 
     async def sessions(self) -> Sessions:
         """The sessions, with the system opened. Raises `HermesError`."""
-        if self._opening is None or (self._opening.done() and self._opening.exception()):
-            self._opening = spawn(_opened(self._opens), name="open the system")
-        return await asyncio.shield(self._opening)
+        if self.opening is None or self._has_failed:
+            self.opening = spawn(_opened(self._opens), name="open the system")
+        return await asyncio.shield(self.opening)
 
     @property
     def opened(self) -> Sessions | None:
         """The sessions, once the system is open."""
-        task = self._opening
-        return task.result() if task is not None and task.done() and not task.exception() else None
+        task = self.opening
+        return task.result() if task is not None and task.done() and not self._has_failed else None
+
+    @property
+    def _has_failed(self) -> bool:
+        task = self.opening
+        return task is not None and task.done() and (task.cancelled() or task.exception() is not None)
 
     async def initialize(self, request: schema.InitializeRequest) -> schema.InitializeResponse:
         """Agree on the version, and say what this agent can do."""

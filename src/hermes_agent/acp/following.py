@@ -86,9 +86,9 @@ class FollowedSession:
         """Follow the session from where it is, and ask again what its run waits for."""
         self._number = self._number or await last_number(self.system, self.record.id)
         self.is_loaded = self._number > 0
-        self._watching = spawn(self._watch(self._number), name=f"watch {self.record.id} for the editor")
         for each in await open_of(self.system, self.record.id):
             self.questions.see(each.asked)
+        self._watching = spawn(self._watch(self._number), name=f"watch {self.record.id} for the editor")
 
     async def close(self, *, stop: bool = True) -> None:
         """End the prompts, with `stop` their runs too, and follow the session no more."""

@@ -70,6 +70,9 @@ async def connected(
             lost.cancel()
             if agent.opened is not None:
                 await agent.opened.leave()
+            elif agent.opening is not None:
+                agent.opening.cancel()
+                await asyncio.wait((agent.opening,))
             with suppress(ConnectionError):
                 await connection.close()
 

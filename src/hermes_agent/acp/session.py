@@ -13,6 +13,7 @@ from acp import schema
 from hermes_agent.acp.content import Block, parts_of
 from hermes_agent.acp.editor import Editor, Unanswered
 from hermes_agent.acp.following import FollowedSession
+from hermes_agent.acp.speech import notice
 from hermes_agent.app.operations.questions import answer_in_words, answer_question, answer_to
 from hermes_agent.app.operations.sessions import SessionRecord, last_number
 from hermes_agent.app.system import System
@@ -230,9 +231,11 @@ class EditorSession(FollowedSession):
         return None
 
     async def _consent(self) -> None:
-        """Ask once whether the folder is trusted, and whether the editor's MCP servers may be used."""
+        """Before the first run: say what is wrong here, and ask whether the folder and the MCP servers are trusted."""
         if not self._has_asked_trust:
             self._has_asked_trust = True
+            if self.system.notice:
+                await self.show(notice(self.system.notice, self.record.id))
             news = await asyncio.to_thread(self.system.folders.question, self.record.workspace)
             if news is not None and news.files:
                 await self._ask_trust(news.id, news.notice.text)

@@ -105,14 +105,10 @@ class Sessions:
         session.options.offer(servers)
         if self.system.settings.acp.editor_buffers and self._editor.has_buffers:
             self.system.buffers.put(record.id, self._reads(record.id))
+        if shows:
+            await session.replay()
+        await session.begin()
         self._open_now[record.id] = session
-        try:
-            if shows:
-                await session.replay()
-            await session.begin()
-        except HermesError:
-            self._open_now.pop(record.id, None)
-            raise
         self._editor.transport.after[request_id.get()] = session.options.refresh
         return session
 

@@ -68,6 +68,8 @@ def acp(context: click.Context, check: bool) -> None:
         if check:
             say(late(RUN)(late(CHECK)(surface.loaded, surface.secrets)))
             return
+        if sys.stdin.isatty():
+            remark("This speaks with an editor, which starts it itself: `hermes acp install --help`. Ctrl-D ends it.")
         handles = late(CLAIM)()  # Before anything else can print.
         late(RUN)(late(SERVE)(surface.home, handles, surface.invocation.model))
     except ModuleNotFoundError as error:
