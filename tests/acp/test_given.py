@@ -75,6 +75,34 @@ async def test_an_editors_server_may_not_ask_for_a_secret(tmp_path: Path):
             await place.begin(servers=[schema.HttpMcpServer(type="http", name="a", url="ftp://x", headers=[])])
 
 
+def who(heard: Heard) -> Json:
+    """Finds the server's tools, then has one of them ask the person."""
+    steps = [
+        Call("find_tools", {"query": "who"}),
+        Call("use_tool", {"name": "mcp__my_tools__who", "arguments": {}}),
+        Say("Over."),
+    ]
+    return steps[spoken(heard)]
+
+
+async def test_what_an_editors_server_asks_is_a_form_with_its_fields(tmp_path: Path):
+    forms = list[Json]()
+
+    def form(mode: Json) -> Json:
+        forms.append(mode.requested_schema)
+        return schema.AcceptElicitationResponse(action="accept", content={"name": "Ada", "age": 9})
+
+    async with editor(tmp_path, who, Client(decide=choosing("once"), form=form), forms=True) as place:
+        session = await place.begin(servers=[given(place.work)])
+        await place.say(session, "Ask")
+
+    assert {name: each.type for name, each in forms[0].properties.items()} == {"name": "string", "age": "integer"}
+    assert forms[0].required == ["name"]
+    assert '"name": "Ada", "age": 9' in found(place, session).replace("\\", "")
+    kinds = {each.title: each.kind for each in place.client.of(session, "tool_call")}
+    assert kinds == {"find_tools": "search", "mcp__my_tools__who": "other"}
+
+
 async def test_an_unsaved_buffer_is_what_the_agent_reads_and_changes(tmp_path: Path):
     def script(heard: Heard) -> Json:
         steps = [

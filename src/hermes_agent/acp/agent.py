@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +53,7 @@ class AcpAgent:
     """Answers the requests of one editor. `opens` gives the sessions, with the system opened: after the first answer,
     so that it waits for no import."""
 
-    def __init__(self, opens: Callable[[], Awaitable[Sessions]]) -> None:
+    def __init__(self, opens: Callable[[], Coroutine[Any, Any, Sessions]]) -> None:
         self.editor: Editor
         self._opens = opens
         self.opening: asyncio.Task[Sessions] | None = None
@@ -92,7 +92,7 @@ class AcpAgent:
     async def sessions(self) -> Sessions:
         """The sessions, with the system opened. Raises `HermesError`."""
         if self.opening is None or self._has_failed:
-            self.opening = spawn(_opened(self._opens), name="open the system")
+            self.opening = spawn(self._opens(), name="open the system")
         return await asyncio.shield(self.opening)
 
     @property
@@ -167,10 +167,6 @@ class AcpAgent:
         if not (self.opened and self.opened.cancel_prompt(session, task)):
             self._withdrawn.add(request.request_id)
             task.cancel()
-
-
-async def _opened(opens: Callable[[], Awaitable[Sessions]]) -> Sessions:
-    return await opens()
 
 
 async def _quietly(work: Awaitable[Any]) -> None:

@@ -214,7 +214,7 @@ class Settings:
     skills: SkillSettings = section(SkillSettings, "Skills.")
     learning: LearningSettings = section(LearningSettings, "Reviews that learn from conversations.")
     curator: CuratorSettings = section(CuratorSettings, "The curator of the skills that the agent made.")
-    tools: Mapping[str, SurfaceTools] = section(dict, "Toolsets by surface: cli, library, webhook, guest, ...")
+    tools: Mapping[str, SurfaceTools] = section(dict, "Toolsets by surface: cli, acp, library, webhook, guest, ...")
     mcp_servers: Mapping[str, McpServerSettings] = section(dict, "MCP servers, by name.")
     board: BoardSettings = section(BoardSettings, "The board of cards that worker processes do.")
     gateway: GatewaySettings = section(GatewaySettings, "Chat platforms.")
