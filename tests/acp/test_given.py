@@ -71,6 +71,8 @@ async def test_an_editors_server_may_not_ask_for_a_secret(tmp_path: Path):
     async with editor(tmp_path, counting) as place:
         with pytest.raises(RequestError, match="may name no secret"):
             await place.begin(servers=[given(place.work, KEY="${secret:OPENAI_API_KEY}")])
+        with pytest.raises(RequestError, match="the same name"):
+            await place.begin(servers=[given(place.work), given(place.work)])
         with pytest.raises(RequestError, match="such as https"):
             await place.begin(servers=[schema.HttpMcpServer(type="http", name="a", url="ftp://x", headers=[])])
 

@@ -228,7 +228,7 @@ async def _checked(request: Opened) -> tuple[str, tuple[EditorServer, ...]]:
         await _folder(each)
     given = request.mcp_servers or []
     try:
-        return folder, editor_servers({each.name: _entry(each) for each in given}) if given else ()
+        return folder, editor_servers([(each.name, _entry(each)) for each in given])
     except ConfigError as error:
         raise RequestError(PARAMS, str(error)) from error
 

@@ -4,7 +4,7 @@ project's `.mcp.json`."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -74,12 +74,14 @@ def project_servers(root: Path) -> tuple[Server, ...]:
     return tuple(replace(each, settings=replace(each.settings, jail=True)) for each in found.servers) if found else ()
 
 
-def editor_servers(given: Mapping[str, Mapping[str, Any]]) -> tuple[Server, ...]:
+def editor_servers(given: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[Server, ...]:
     """The servers that an editor names for a session, behind the wall. Raises `ConfigError`, also for one that asks for
     a secret: an editor's settings may come from a project."""
-    if any(HANDLE.search(str(value)) for entry in given.values() for value in entry.values()):
+    if any(HANDLE.search(str(value)) for _, entry in given for value in entry.values()):
         raise ConfigError("An editor's MCP server may name no secret: put the server into config.yaml.")
-    named = {_UNSAFE.sub("_", name)[:40]: _settings(entry) for name, entry in given.items()}
+    named = {_UNSAFE.sub("_", name)[:40]: _settings(entry) for name, entry in given}
+    if len(named) < len(given):
+        raise ConfigError("Two MCP servers of the editor have the same name.")
     return servers_of(named, EDITOR)
 
 
