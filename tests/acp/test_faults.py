@@ -61,7 +61,8 @@ def any_kind(heard: Heard) -> Json:
 @pytest.mark.timeout(3600)
 async def test_a_prompt_that_is_cancelled_at_any_moment_ends_within_two_seconds(tmp_path: Path, full: bool):
     draw, client, slowest = random.Random(3), Client(hold=asyncio.Event()), 0.0
-    before = set(sleepers())
+    before, lags = set(sleepers()), [0.0]
+    beating = asyncio.create_task(heartbeat(lags))
     async with editor(tmp_path, any_kind, client) as place:
         session = await place.begin()
         for number in range(500 if full else 12):
@@ -75,8 +76,18 @@ async def test_a_prompt_that_is_cancelled_at_any_moment_ends_within_two_seconds(
             slowest = max(slowest, asyncio.get_running_loop().time() - began)
             assert ended.stop_reason in ("cancelled", "end_turn")
         await until(lambda: set(sleepers()) <= before)
+    beating.cancel()
 
-    assert slowest < 2
+    assert slowest - max(lags) < 2, (slowest, max(lags))
+
+
+async def heartbeat(lags: list[float]) -> None:
+    """What the machine holds this process up by."""
+    loop = asyncio.get_running_loop()
+    while True:
+        before = loop.time()
+        await asyncio.sleep(0.05)
+        lags.append(loop.time() - before - 0.05)
 
 
 @pytest.mark.parametrize("way", ["close", "kill"])
