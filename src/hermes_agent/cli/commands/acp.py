@@ -44,7 +44,8 @@ require("avante").setup({{ provider = "hermes", acp_providers = {{
   (interactive)
   (agent-shell-start
    :config (agent-shell-make-agent-config
-            :identifier 'hermes :buffer-name "Hermes" :mode-line-name "Hermes" :shell-prompt "Hermes> "
+            :identifier 'hermes :buffer-name "Hermes" :mode-line-name "Hermes"
+            :shell-prompt "Hermes> " :shell-prompt-regexp "Hermes> "
             :client-maker (lambda (buffer)
                             (agent-shell--make-acp-client
                              :command {command} :command-params '({params})
