@@ -105,6 +105,15 @@ async def test_what_an_editors_server_asks_is_a_form_with_its_fields(tmp_path: P
     assert kinds == {"find_tools": "search", "mcp__my_tools__who": "other"}
 
 
+async def test_a_thread_that_plans_calls_no_server_that_may_write(tmp_path: Path):
+    async with editor(tmp_path, who, Client(decide=choosing("once")), forms=True) as place:
+        session = await place.begin(servers=[given(place.work)])
+        await place.agent.set_session_mode(session_id=session, mode_id="plan")
+        await place.say(session, "Ask")
+
+    assert "The person pinned" in found(place, session)
+
+
 async def test_an_unsaved_buffer_is_what_the_agent_reads_and_changes(tmp_path: Path):
     def script(heard: Heard) -> Json:
         steps = [

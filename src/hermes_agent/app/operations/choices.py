@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hermes_agent.app.commands.context import CHANGES
 from hermes_agent.app.snapshot import APPROVE, EFFORT
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Capability
 from hermes_agent.core.events import Pinned, Unpinned
 from hermes_agent.core.messages import Origin
 from hermes_agent.providers.vendor import LEVELS as LEVELS
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 PLAN = "plan"
 """The pin of a session that only plans."""
 PLAN_WORDS = "Read only: make a plan and change nothing until the person says otherwise."
+DENIED = (*CHANGES, Capability.MCP, Capability.MEMORY, Capability.SKILLS)
+"""What no call that changes something may need while a session only plans."""
 CONSENTS = "acp.servers"
 
 
@@ -53,7 +56,7 @@ async def choose_plan(access: Access[System], *, plans: bool) -> None:
     if (PLAN in (await hermes.view(access.session)).pins) is plans:
         return
     whose = Origin(access.who.standing.value)
-    pinned = Pinned(pin=PLAN, text=PLAN_WORDS, denies=CHANGES, origin=whose)
+    pinned = Pinned(pin=PLAN, text=PLAN_WORDS, denies=DENIED, origin=whose)
     async with hermes.holding(access.session, beside_run=True) as journal:
         await journal.commit(pinned if plans else Unpinned(pin=PLAN))
 
