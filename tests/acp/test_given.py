@@ -24,10 +24,13 @@ def given(work: Path, **env: str) -> schema.McpServerStdio:
     return schema.McpServerStdio(name="my tools", command=sys.executable, args=[PLAIN.name], env=values)
 
 
+def finds(heard: Heard) -> bool:
+    """Whether the server's tools were found; on a busy machine it starts slowly."""
+    return "mcp__my_tools__" in repr(heard.messages[-1]) or spoken(heard) > 3
+
+
 def searching(heard: Heard) -> Json:
-    if spoken(heard):
-        return Say("Over.")
-    return Call("find_tools", {"query": "echo add text numbers say"})
+    return Say("Over.") if finds(heard) else Call("find_tools", {"query": f"add slow who {spoken(heard)}"})
 
 
 def found(place: Place, session: str) -> str:
@@ -79,12 +82,10 @@ async def test_an_editors_server_may_not_ask_for_a_secret(tmp_path: Path):
 
 def who(heard: Heard) -> Json:
     """Finds the server's tools, then has one of them ask the person."""
-    steps = [
-        Call("find_tools", {"query": "who"}),
-        Call("use_tool", {"name": "mcp__my_tools__who", "arguments": {}}),
-        Say("Over."),
-    ]
-    return steps[spoken(heard)]
+    if "mcp__my_tools__who" not in repr(heard.messages) and not finds(heard):
+        return Call("find_tools", {"query": f"who {spoken(heard)}"})
+    called = any("use_tool" in repr(message) for message in heard.messages if message.role == "assistant")
+    return Say("Over.") if called else Call("use_tool", {"name": "mcp__my_tools__who", "arguments": {}})
 
 
 async def test_what_an_editors_server_asks_is_a_form_with_its_fields(tmp_path: Path):
