@@ -58,8 +58,10 @@ GATES = (
 REPEAT = "-m pytest FILE::TEST, with the --randomly-seed that pytest printed"
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 AGAIN = ("--last-failed", "--last-failed-no-failures=none")
-GROUND = Path(__file__).with_name("coverage.toml")
+MEASURED = Path(__file__).with_name("coverage.toml")
 """What every run measures: core, agent and store, in the tests' own processes. The rest takes half as long again."""
+GROUND = ("tests/core", "tests/agent", "tests/store", "tests/runs", "tests/work")
+"""The tests that reach all of it. They run by themselves: measuring costs a third of a test's time."""
 RAISE = "test the lines named above; after ./check --full, .venv-dev/bin/python .ci/ratchet.py --raise records them"
 
 
@@ -82,20 +84,27 @@ def main() -> int:
     can_run_all = machine.provide()
     outcomes: list[Outcome] = []
     if not asked.full:
-        os.environ["COVERAGE_RCFILE"] = str(GROUND)
+        os.environ["COVERAGE_RCFILE"] = str(MEASURED)
     others, skipped = tests_elsewhere() if asked.full else ([], [])
-    for gate in (*GATES, *tests(fast=asked.fast, covered=can_run_all and not asked.fast), *others):
+    for gate in (*GATES, *tests(fast=asked.fast, covered=can_run_all and not asked.fast, full=asked.full), *others):
         if not any(outcome.stood for outcome in outcomes):  # What was cut short covered next to nothing.
             outcomes.append(run(gate))
     return report(outcomes, skipped)
 
 
-def tests(*, fast: bool, covered: bool) -> list[Gate]:
+def tests(*, fast: bool, covered: bool, full: bool = False) -> list[Gate]:
     """The tests, and the coverage where every one of them can run."""
-    gates = [suite("tests", [*PYTHON, *(["-m", "coverage", "run"] if covered else [])], fast=fast)]
-    if covered:
-        gates.append(Gate(title="coverage", command=[*PYTHON, ".ci/ratchet.py"], mend=RAISE))
-    return gates
+    if not covered:
+        return [suite("tests", PYTHON, fast=fast)]
+    measured = [*PYTHON, "-m", "coverage", "run"]
+    coverage = Gate(title="coverage", command=[*PYTHON, ".ci/ratchet.py"], mend=RAISE)
+    if full:
+        return [suite("tests", measured), coverage]
+    return [
+        suite("ground", measured, GROUND),
+        coverage,
+        suite("tests", PYTHON, ["tests", *(f"--ignore={folder}" for folder in GROUND)]),
+    ]
 
 
 def tests_elsewhere() -> tuple[list[Gate], list[str]]:
@@ -109,13 +118,13 @@ def tests_elsewhere() -> tuple[list[Gate], list[str]]:
     return gates, skipped
 
 
-def suite(title: str, python: Sequence[str], *, fast: bool = False) -> Gate:
+def suite(title: str, python: Sequence[str], which: Sequence[str] = (), *, fast: bool = False) -> Gate:
     """What failed beside others, on cores that they share, is run once more alone: many tests are about seconds."""
     workers = 1 + (os.cpu_count() or 1)  # half of the time of a test is waiting
-    together = [*python, "-m", "pytest", f"--numprocesses={workers}", "--dist=worksteal"]
+    together = [*python, "-m", "pytest", f"--numprocesses={workers}", "--dist=worksteal", *which]
     together += ["-m", "not slow"] if fast else []
     together += ["--color=yes"] if sys.stdout.isatty() else []
-    alone = [*python, "-m", "pytest", *AGAIN]
+    alone = [*python, "-m", "pytest", *AGAIN, *which]
     return Gate(title=title, command=together, mend=f"{python[0]} {REPEAT}", aloud=True, alone=alone)
 
 

@@ -13,8 +13,7 @@ from dataclasses import replace
 
 from bench.figures import Figure
 from hermes_agent.core.errors import ProviderError
-from hermes_agent.core.messages import Message, Role, Text, said
-from hermes_agent.core.model import Delta, Reply, Retrying, TextDelta
+from hermes_agent.core.messages import Delta, Message, Reply, Retrying, Role, Text, TextDelta, said
 from hermes_agent.providers.demo.script import Answer, Heard, Pace, Say
 from hermes_agent.providers.routing.policy import MOST_SHRINKS
 from hermes_agent.providers.settings import ModelSettings

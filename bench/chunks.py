@@ -18,14 +18,13 @@ import openai
 from bench.figures import Figure
 from bench.wires import converse_events, gemini_events, response_events
 from hermes_agent.core.clock import SystemClock
-from hermes_agent.core.messages import said
-from hermes_agent.core.model import ModelRequest, Prefix
+from hermes_agent.core.messages import ModelRequest, Prefix, said
 from hermes_agent.core.spending import Grant, grant
 from hermes_agent.host.http import Http
 from hermes_agent.providers.broker import Broker, CallOpened, CallSettled
-from hermes_agent.providers.budget import Sizes
 from hermes_agent.providers.route import choose
 from hermes_agent.providers.routing.chain import single
+from hermes_agent.providers.routing.endpoint import Sizes
 from hermes_agent.providers.settings import ModelSettings
 
 ROUNDS = 3

@@ -20,15 +20,14 @@ from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session as View
 from hermes_agent.cli.main import QUIET
 from hermes_agent.core.clock import SystemClock
-from hermes_agent.core.messages import said
-from hermes_agent.core.model import ModelRequest, Prefix, TextDelta
+from hermes_agent.core.messages import ModelRequest, Prefix, TextDelta, said
 from hermes_agent.host.http import Http
 from hermes_agent.host.tasks import spawn
 from hermes_agent.providers.broker import Broker, Ledger
 from hermes_agent.providers.route import choose
 from hermes_agent.providers.routing.chain import single
 from hermes_agent.providers.settings import ModelSettings
-from hermes_agent.replay.ledger import Book, RunLedger, StoredLedger
+from hermes_agent.replay.seam import Book, RunLedger, StoredLedger
 from hermes_agent.store.database import open_store
 from hermes_agent.store.sessions import Session
 

@@ -26,7 +26,7 @@ from bench.answering import HEAD, events
 from bench.api import MODEL_SECONDS, child
 from bench.figures import Figure
 from hermes_agent.app.opening import Options, open_system
-from hermes_agent.core.inbound import Conversation, Principal, Standing
+from hermes_agent.core.chat import Conversation, Principal, Standing
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.host.inbound.listener import serve
 from hermes_agent.host.loops import SETTLED_SECONDS, run

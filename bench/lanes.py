@@ -14,8 +14,8 @@ import apsw
 import asyncpg
 
 from bench.figures import Figure
+from hermes_agent.core.chat import Conversation, Inbound, Principal
 from hermes_agent.core.events import Entry, MessageTaken
-from hermes_agent.core.inbound import Conversation, Inbound, Principal
 from hermes_agent.core.messages import Text, said
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.inbox import Ending

@@ -15,8 +15,8 @@ from random import Random
 from bench.figures import Figure
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.system import System
+from hermes_agent.core.chat import Conversation, Inbound
 from hermes_agent.core.events import Compacted, Entry, MessageTaken, Outcome, PrefixFrozen, Replied, RunEnded
-from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Role, Text
 from hermes_agent.core.shape import first_change, read_shape
 from hermes_agent.host.paths import Home

@@ -15,13 +15,12 @@ import apsw  # reads what the program wrote, without the program
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.replay import Played, played
 from hermes_agent.app.system import System
+from hermes_agent.core.chat import Busy, Conversation, Inbound
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.events import ToolStarted
-from hermes_agent.core.inbound import Busy, Conversation, Inbound
-from hermes_agent.core.messages import Text
-from hermes_agent.core.model import TextDelta
+from hermes_agent.core.messages import Text, TextDelta
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Piece, Say, Think

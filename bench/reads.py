@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from bench.figures import Figure
+from hermes_agent.core.chat import Conversation, Inbound, Principal, Standing
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Entry, Notice
-from hermes_agent.core.inbound import Conversation, Inbound, Principal, Standing
 from hermes_agent.runs.front import check_answer
 from hermes_agent.testing.scripted import Say
 from tests.api.served import Server, served, until

@@ -19,10 +19,10 @@ from bench.data import dataset
 from bench.figures import Figure
 from hermes_agent.core.events import Entry, MessageTaken
 from hermes_agent.core.messages import said
-from hermes_agent.store.bodies import written
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.search import Scope
 from hermes_agent.store.sessions import Session
+from hermes_agent.store.transaction import written
 
 UNANSWERABLE = 5
 MESSAGES = 1_000_000

@@ -19,9 +19,9 @@ from bench.answering import answering
 from bench.figures import Figure
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.system import System
+from hermes_agent.core.chat import Conversation, Inbound
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import Seen, ToolEnded, ToolStarted
-from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Text
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.paths import Home

@@ -15,11 +15,10 @@ from bench.data import dataset
 from bench.figures import Figure
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.section import estimate_tokens
+from hermes_agent.skills.depot import StateFile
 from hermes_agent.skills.format import problems
 from hermes_agent.skills.library import Library, index_text
-from hermes_agent.skills.places import Places
-from hermes_agent.skills.skill import Occasion
-from hermes_agent.skills.state import StateFile
+from hermes_agent.skills.skill import Occasion, Places
 from hermes_agent.store.skills_index import Indexed, SkillsIndex
 
 FAMILIES = 80

@@ -23,8 +23,8 @@ from bench.figures import Figure, median
 from bench.start import HERMES
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.cli.main import QUIET
+from hermes_agent.core.chat import Conversation, Inbound
 from hermes_agent.core.clock import SystemClock
-from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Text
 from hermes_agent.host.paths import Home
 from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoints

@@ -23,7 +23,7 @@ from hermes_agent.app.work import OWNER
 from hermes_agent.app.work.board import board_on
 from hermes_agent.app.work.cron_drafts import Draft
 from hermes_agent.app.work.cron_jobs import CronService
-from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.chat import Conversation
 from hermes_agent.host.loops import SETTLED_SECONDS
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Say

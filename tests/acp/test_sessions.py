@@ -9,7 +9,7 @@ import pytest
 from acp import RequestError
 
 from hermes_agent.acp.sessions import PAGE
-from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.chat import Conversation
 from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.acp.editor import Client, editor, near

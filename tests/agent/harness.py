@@ -9,17 +9,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hermes_agent.agent.agent import Agent, Closing, Hook
+from hermes_agent.agent.agent import Agent, Closing, Hook, Labels
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import Environment, SessionPrompt
-from hermes_agent.core.clock import Clock, SystemClock
+from hermes_agent.core.chat import Busy, Conversation, Inbound, Principal, Standing
+from hermes_agent.core.clock import Clock, RandomIds, SystemClock
 from hermes_agent.core.effects import Capability, Effect, Location
 from hermes_agent.core.errors import BadArguments, UnknownTool
 from hermes_agent.core.events import Entry, MessageTaken, Replied, RunEnded, RunStarted, Seen, ToolStarted
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
-from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall, ToolResult, said
-from hermes_agent.core.model import Delta, Model, ModelRequest, Reply, StopReason, ToolSchema, Usage
+from hermes_agent.core.messages import (
+    Delta,
+    Message,
+    Model,
+    ModelRequest,
+    Origin,
+    Reply,
+    Role,
+    StopReason,
+    Text,
+    ToolCall,
+    ToolResult,
+    ToolSchema,
+    Usage,
+    said,
+)
 from hermes_agent.core.spending import Budget, Limits
 from hermes_agent.core.tool import Answer, CallContext, CallFacts
 from hermes_agent.providers.demo.script import Call
@@ -104,6 +117,7 @@ class Harness:
     closing: tuple[Closing, ...] = ()
     attended: bool = True
     location: Callable[[str], Awaitable[Location]] | None = None
+    labels: Labels | None = None
     clock: Clock = field(default_factory=SystemClock)
     ids: RandomIds = field(default_factory=RandomIds)
     surroundings: Environment = field(default_factory=Environment)
@@ -140,6 +154,7 @@ class Harness:
             closing=self.closing,
             attended=self.attended,
             location=self.location,
+            labels=self.labels,
         )
 
     @asynccontextmanager

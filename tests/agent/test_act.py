@@ -7,12 +7,13 @@ import pytest
 
 from hermes_agent.agent.act import INTERRUPTED
 from hermes_agent.agent.agent import Proposed
-from hermes_agent.core.effects import Effect, Location
+from hermes_agent.core.effects import Capability, Effect, Location
 from hermes_agent.core.errors import LostLease, Refused, ToolError
-from hermes_agent.core.events import Asked, Notice, Outcome, ToolEnded, ToolStarted, Undone
+from hermes_agent.core.events import Asked, Notice, Outcome, Pinned, ToolEnded, ToolStarted, Undone
 from hermes_agent.core.forms import Field
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer, Question
+from hermes_agent.providers.demo.script import Answer as Said
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.faults import BrokenToolJson
 from hermes_agent.testing.scripted import ScriptedModel
@@ -387,3 +388,48 @@ async def test_a_call_that_a_tool_made_makes_none(tmp_path):
 
         assert look.calls == []
         assert any("may make none itself" in line for line in await harness.transcript())
+
+
+async def test_a_pin_refuses_what_changes_something_and_lets_reads_go(tmp_path):
+    change = Piece("change", tool("change").body, Effect.WRITES, needs=frozenset({Capability.FS_WRITE}))
+    look = tool("look", "blue")
+    model = ScriptedModel([Said(pieces=(Call("change"), Call("look"))), Say("Done.")])
+    async with Harness(tmp_path, model, (change, look)).open() as harness:
+        async with harness.hermes.holding(harness.session) as journal:
+            await journal.commit(Pinned(pin="p1", text="Only read.", denies=(Capability.FS_WRITE,)))
+        await harness.say("Go")
+
+        assert (change.calls, look.calls) == ([], [{}])
+        assert "Only read." in " ".join(await harness.transcript())
+
+
+class Doubts:
+    """Labels that note when what was in doubt."""
+
+    def __init__(self) -> None:
+        self.noted = 0
+
+    async def is_trusted(self, paths, said="") -> bool:
+        return True
+
+    async def doubt(self, since: float, until: float) -> None:
+        self.noted += 1
+
+
+@pytest.mark.parametrize(
+    ("origin", "over", "noted"), [(Origin.WEB, None, 1), (Origin.WORKSPACE, True, 1), (Origin.WEB, False, 2)]
+)
+async def test_files_are_in_doubt_where_a_call_that_may_change_them_read_the_outside(tmp_path, origin, over, noted):
+    class Wanders(Piece):
+        async def run(self, arguments, context):
+            going_on = None if over is None else asyncio.create_task(asyncio.sleep(0, over))
+            return Answer(parts=(Text(text="x", origin=origin),), over=going_on)
+
+    doubts = Doubts()
+    model = ScriptedModel([Call("run"), Say("Done.")])
+    async with Harness(
+        tmp_path, model, (Wanders("run", tool("run").body, Effect.WRITES),), labels=doubts
+    ).open() as harness:
+        await harness.say("Go")
+
+    assert doubts.noted == noted

@@ -2,8 +2,7 @@
 
 from hermes_agent.agent.ask import with_own_ids
 from hermes_agent.core.events import Outcome, Replied
-from hermes_agent.core.messages import Message, Role, Text, ToolCall
-from hermes_agent.core.model import Retrying, TextDelta
+from hermes_agent.core.messages import Message, Retrying, Role, Text, TextDelta, ToolCall
 from hermes_agent.testing.scripted import ScriptedModel
 from tests.agent.harness import Harness
 

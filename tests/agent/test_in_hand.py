@@ -8,7 +8,7 @@ import pytest
 from hermes_agent.agent.journal import InHand
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import Answered, Asked, MessageTaken, Outcome, ToolEnded, Undone
-from hermes_agent.core.model import Through
+from hermes_agent.core.messages import Through
 from hermes_agent.core.tool import Question
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.scripted import ScriptedModel

@@ -21,10 +21,9 @@ from hermes_agent.agent.inbox import (
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import TOO_LATE
 from hermes_agent.agent.mailbox import Mail, due
+from hermes_agent.agent.prompt import ELSEWHERE
 from hermes_agent.agent.session import Session
-from hermes_agent.agent.tail import ELSEWHERE
-from hermes_agent.core.events import Answered, MessageTaken, Outcome, Pinned, RunEnded, RunStarted, Unpinned
-from hermes_agent.core.inbound import (
+from hermes_agent.core.chat import (
     CHANGED,
     INSTRUCTIONS,
     SYSTEM_PIN,
@@ -34,6 +33,7 @@ from hermes_agent.core.inbound import (
     Principal,
     Standing,
 )
+from hermes_agent.core.events import Answered, MessageTaken, Outcome, Pinned, RunEnded, RunStarted, Unpinned
 from hermes_agent.core.messages import Image, Origin, Text, said
 from hermes_agent.host.tasks import spawn
 from hermes_agent.providers.demo.script import Say

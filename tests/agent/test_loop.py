@@ -6,10 +6,10 @@ import time
 
 import pytest
 
+from hermes_agent.core.chat import Busy
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import LimitReached
 from hermes_agent.core.events import Asked, MessageTaken, Outcome, Replied, ToolEnded, ToolStarted
-from hermes_agent.core.inbound import Busy
 from hermes_agent.core.spending import Limits
 from hermes_agent.core.tool import Question
 from hermes_agent.providers.demo.script import Answer, Call, Say

@@ -11,8 +11,7 @@ from hermes_agent.agent.session import Session
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import DiskFull, NoModel
 from hermes_agent.core.events import MessageTaken, Notice, Outcome, RunEnded, ToolStarted
-from hermes_agent.core.messages import Message, Origin, Role, Text, ToolResult, said
-from hermes_agent.core.model import StopReason
+from hermes_agent.core.messages import Message, Origin, Role, StopReason, Text, ToolResult, said
 from hermes_agent.core.spending import Limits
 from hermes_agent.providers.demo.script import Answer, Call, Say
 from hermes_agent.runs.one_run import told_of

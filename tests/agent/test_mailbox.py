@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.agent.mailbox import Mailbox, Withdrawals
+from hermes_agent.core.chat import Busy
 from hermes_agent.core.events import MessageTaken, Outcome
-from hermes_agent.core.inbound import Busy
 from hermes_agent.core.messages import Text
 from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
 from hermes_agent.testing.faults import Hang

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 
 from hermes_agent.agent.prompt import Environment, SessionPrompt
 from hermes_agent.app.environment_prompt import environment_of
+from hermes_agent.core.chat import Busy
 from hermes_agent.core.events import Outcome
-from hermes_agent.core.inbound import Busy
 from hermes_agent.host.http import Http
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.demo.script import Call, Heard, Piece, Say, Think
 from hermes_agent.providers.route import choose
 from hermes_agent.providers.routing.chain import single
 from hermes_agent.providers.settings import ModelSettings
-from hermes_agent.replay.ledger import Book, RunLedger
+from hermes_agent.replay.seam import Book, RunLedger
 from hermes_agent.testing.model_servers import KEY, ModelServer, openai_model, serving
 from hermes_agent.testing.scripted import ScriptedModel
 from tests.agent import harness as harnesses

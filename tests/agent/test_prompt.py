@@ -5,7 +5,7 @@ import pytest
 from hermes_agent.agent.prompt import IDENTITY, Environment, SessionPrompt, facts_of, sections_of
 from hermes_agent.core.errors import StoreError
 from hermes_agent.core.events import Notice, PrefixFrozen
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.messages import ToolSchema
 from hermes_agent.core.section import join_sections
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.scripted import ScriptedModel

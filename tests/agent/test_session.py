@@ -17,8 +17,7 @@ from hermes_agent.core.events import (
     ToolStarted,
     Undone,
 )
-from hermes_agent.core.messages import Message, Role, Text, ToolCall, ToolResult, said
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.messages import Message, Role, StopReason, Text, ToolCall, ToolResult, Usage, said
 
 
 def replied(text: str, *calls: str, turn: int = 1) -> Replied:

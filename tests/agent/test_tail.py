@@ -1,9 +1,9 @@
 """The tail: what the runtime says beside a message, once, under the session's own mark."""
 
+from hermes_agent.agent.prompt import ELSEWHERE, LONGEST_SOURCE, Now, Tail, marked, without_mark
 from hermes_agent.agent.session import Session
-from hermes_agent.agent.tail import ELSEWHERE, LONGEST_SOURCE, Now, Tail, marked, without_mark
+from hermes_agent.core.clock import RandomIds
 from hermes_agent.core.events import Entry, Pinned
-from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.messages import Origin
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.clock import FakeClock

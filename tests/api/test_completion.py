@@ -10,9 +10,9 @@ from hermes_agent.agent.loop import STILL_CUT
 from hermes_agent.api.completion import LONGEST_HEADER, NAME, ONCE, SESSION, system_of, wish_of
 from hermes_agent.api.endpoint import Call, Nothing
 from hermes_agent.api.requests import Said
+from hermes_agent.core.chat import Principal, Standing
 from hermes_agent.core.events import MessageTaken, Pinned
-from hermes_agent.core.inbound import Principal, Standing
-from hermes_agent.core.model import StopReason
+from hermes_agent.core.messages import StopReason
 from hermes_agent.host.inbound.message import Refused
 from hermes_agent.providers.demo.script import Answer, Say
 from hermes_agent.providers.demo.script import Call as ToolCall

@@ -7,10 +7,9 @@ from hermes_agent.api.history import events_of, mark_of, tells
 from hermes_agent.api.problems import body_of, failed, type_of
 from hermes_agent.api.requests import Said
 from hermes_agent.api.run_view import Ref, RunView, asked_for, ref_of
+from hermes_agent.core.chat import Principal, Standing
 from hermes_agent.core.events import Answered, Asked, Entry, MessageTaken, Outcome, Replied, RunEnded, Undone
-from hermes_agent.core.inbound import Principal, Standing
-from hermes_agent.core.messages import Message, Origin, Role, Text, said
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.messages import Message, Origin, Role, StopReason, Text, Usage, said
 
 ANNA = Principal(platform="api", user="anna", standing=Standing.MEMBER)
 RUN = "abcdef012345"

@@ -4,8 +4,8 @@ import pytest
 
 from hermes_agent.api.keys import open_keys
 from hermes_agent.app.settings import API_KEY, ApiKeySettings, ApiSettings
+from hermes_agent.core.chat import Standing
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Standing
 
 LONG = "0123456789abcdef"
 ANNA = ApiSettings(keys={"anna": ApiKeySettings(secret="ANNA")})

@@ -7,10 +7,9 @@ import pytest
 
 from hermes_agent.api.requests import Said
 from hermes_agent.api.service import AgentService, Wish, _place
+from hermes_agent.core.chat import Principal, Standing
 from hermes_agent.core.events import MessageTaken
-from hermes_agent.core.inbound import Principal, Standing
-from hermes_agent.core.messages import Text
-from hermes_agent.core.model import TextDelta
+from hermes_agent.core.messages import Text, TextDelta
 from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
 from hermes_agent.store.inbox import Ending
 from hermes_agent.testing.faults import Hang, Status

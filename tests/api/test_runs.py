@@ -4,9 +4,9 @@ import asyncio
 from pathlib import Path
 
 from hermes_agent.api.run_view import ref_of
+from hermes_agent.core.chat import Conversation, Inbound, Principal, Standing
 from hermes_agent.core.errors import DiskFull
 from hermes_agent.core.events import MessageTaken
-from hermes_agent.core.inbound import Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Text
 from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
 from hermes_agent.store.inbox import Ending

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hermes_agent.core.inbound import Conversation, Inbound, Principal, Standing
+from hermes_agent.core.chat import Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.faults import Hang

@@ -10,8 +10,8 @@ from pathlib import Path
 from hermes_agent.app.commands.command import Desk, Done, perform
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.system import System
+from hermes_agent.core.chat import Busy, Conversation, Inbound
 from hermes_agent.core.events import Entry, RunEnded, Seen
-from hermes_agent.core.inbound import Busy, Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Heard, Say

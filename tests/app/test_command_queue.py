@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.command_queue import COMMANDS, CommandQueue, is_command, parse_command
+from hermes_agent.core.chat import TAKEN_BACK, Conversation, Inbound
 from hermes_agent.core.errors import DiskFull
-from hermes_agent.core.inbound import TAKEN_BACK, Conversation, Inbound
 from hermes_agent.core.messages import Text
 from hermes_agent.runs.one_run import APOLOGY
 from hermes_agent.store.leases import Lease

@@ -23,8 +23,7 @@ from hermes_agent.core.messages import Origin, Text, ToolCall
 from hermes_agent.core.tool import Answer, CallFacts
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import Home
-from hermes_agent.tools.files.guard import Guard
-from hermes_agent.tools.files.readlog import ReadLog
+from hermes_agent.tools.files.guard import Guard, ReadLog
 from hermes_agent.tools.files.tools import FileTools
 from hermes_agent.tools.files.writing import Writer
 from hermes_agent.tools.schema import collect, said

@@ -11,10 +11,10 @@ import pytest
 from hermes_agent.agent.agent import Proposed
 from hermes_agent.app.guards import CheckpointHook
 from hermes_agent.app.opening import Options
+from hermes_agent.core.chat import Conversation, Principal, Standing
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Asked, ToolEnded, ToolStarted
-from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.core.tool import tool
 from hermes_agent.providers.demo.script import Call, Say

@@ -13,8 +13,8 @@ from hermes_agent.app.settings import StoreSettings
 from hermes_agent.cli.operation import ask
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.surface import Surface
+from hermes_agent.core.chat import Standing
 from hermes_agent.core.errors import ConfigError, DatabaseInUse, HomeError
-from hermes_agent.core.inbound import Standing
 from hermes_agent.host.paths import Home
 from tests.databases import cluster, database_url
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from hermes_agent.app.settings import Settings
-from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.chat import Conversation
 from hermes_agent.host.inbound.listener import serve
 from hermes_agent.host.paths import Home
 from hermes_agent.host.schema import build

@@ -16,7 +16,7 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets, open_secrets
 from hermes_agent.providers.demo.script import Call, Say
-from hermes_agent.providers.routing.cooldowns import BriefCoolDowns, Use
+from hermes_agent.providers.routing.chain import BriefCoolDowns, Use
 from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
 from hermes_agent.providers.signin.token_refresh import AuthFile, SignedIn
 from hermes_agent.store.cooldowns import CoolDown

@@ -4,8 +4,8 @@ import pytest
 
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.settings import SERVED
+from hermes_agent.core.chat import Standing
 from hermes_agent.core.errors import ConfigError, DatabaseDamaged, HomeError
-from hermes_agent.core.inbound import Standing
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.model_servers import openai_model, serving

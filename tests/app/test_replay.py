@@ -13,16 +13,15 @@ from bench.random_session import differences
 from hermes_agent.agent.stop import NEW_MESSAGE
 from hermes_agent.app.opening import Options
 from hermes_agent.app.replay import played, steps_of, verdict_of
+from hermes_agent.core.chat import INSTRUCTIONS, Busy
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import CassetteError
 from hermes_agent.core.events import Asked, Outcome, Pinned, Replied, RunEnded, TextDelta, ToolEnded
-from hermes_agent.core.inbound import INSTRUCTIONS, Busy
 from hermes_agent.core.messages import Role
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say
 from hermes_agent.replay.cassette import read_cassette
-from hermes_agent.replay.cassettes import tape
-from hermes_agent.replay.recorder import Recorder
+from hermes_agent.replay.recorder import Recorder, tape
 from hermes_agent.replay.replayer import Replay, player_of
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.model_servers import openai_model, serving

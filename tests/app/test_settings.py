@@ -11,7 +11,7 @@ from hermes_agent.app.settings import (
     Settings,
     standing_by_key,
 )
-from hermes_agent.core.inbound import Standing
+from hermes_agent.core.chat import Standing
 from hermes_agent.core.spending import Limit, Rules, Scope, UnknownPrice
 
 

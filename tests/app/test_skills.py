@@ -7,18 +7,18 @@ import pytest
 from hermes_agent.app.commands.command import Desk, perform
 from hermes_agent.app.opening import Options
 from hermes_agent.app.skills import Skills, no_store
+from hermes_agent.core.chat import Conversation, Principal, Standing
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.core.events import ContextAdded, MessageTaken, PrefixFrozen
-from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.core.messages import Origin
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.sandbox.jail import CannotJail, jail_of
 from hermes_agent.sandbox.walls import Walls
+from hermes_agent.skills.depot import State
 from hermes_agent.skills.invoke import hash_of
-from hermes_agent.skills.settings import SkillSettings
-from hermes_agent.skills.state import State
+from hermes_agent.skills.skill import SkillSettings
 from tests.app.place import place
 from tests.skills.shelf import put
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from hermes_agent.app.manifest import BuiltIn
 from hermes_agent.app.process import Options
 from hermes_agent.app.tool_sources import ToolSource
+from hermes_agent.core.chat import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.events import RunEnded
-from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import CallContext, Tool, tool
 from hermes_agent.host.late import Needs

@@ -10,8 +10,7 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.app.toolkit import Toolkit, needs_without_store
 from hermes_agent.core.errors import ConfigError, UnknownTool
 from hermes_agent.host.paths import Home
-from hermes_agent.tools.schema import from_function
-from hermes_agent.tools.signature import Unusable
+from hermes_agent.tools.schema import Unusable, from_function
 from hermes_agent.tools.surfaces import SurfaceTools
 
 EVERYWHERE = [name for name in TOOLSETS if name not in IN_CHATS]

@@ -37,9 +37,9 @@ EXEMPTIONS = (
         because="the three names of ours and the providers' keys are read here and passed on as values",
     ),
     may(
-        "src/hermes_agent/host/{lock_file,logs,secrets,config_edit}.py",
+        "src/hermes_agent/host/{locks,logs,secrets,config_edit}.py",
         "fcntl.flock",
-        "hermes_agent.host.lock_file.locked",
+        "hermes_agent.host.locks.locked",
         because="the first holds every lock, the log file asks for its own without waiting, and the others change a "
         "small file for a command that has no event loop",
     ),
@@ -50,7 +50,7 @@ EXEMPTIONS = (
     ),
     may(
         "src/hermes_agent/cli/gateway/starting.py",
-        "hermes_agent.host.lock_file.locked",
+        "hermes_agent.host.locks.locked",
         because="a command without an event loop starts one gateway at a time",
     ),
     may("src/hermes_agent/host/late.py", "importlib.import_module", because="it loads what the tables name"),
@@ -67,7 +67,7 @@ EXEMPTIONS = (
         "apsw",
         "asyncpg",
         "fcntl.flock",
-        "hermes_agent.host.lock_file.locked",
+        "hermes_agent.host.locks.locked",
         because="SQL is spoken here alone, in threads of its own; the lock of a worker is not waited for",
     ),
 )

@@ -32,4 +32,4 @@ def test_core_needs_only_the_standard_library():
 def test_a_foreign_import_is_found_also_inside_a_function():
     assert foreign([source("a.py", "def f():\n    import msgspec\n")]) == ["a.py: imports msgspec"]
     assert foreign([source("a.py", "from hermes_agent.host import paths\n")]) == ["a.py: imports hermes_agent.host"]
-    assert foreign([source("a.py", "import json\nfrom hermes_agent.core.ids import Ids\n")]) == []
+    assert foreign([source("a.py", "import json\nfrom hermes_agent.core.clock import Ids\n")]) == []

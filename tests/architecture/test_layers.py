@@ -14,7 +14,7 @@ LINT = "from importlinter.cli import lint_imports_command; lint_imports_command(
 
 # A file, a line that it may not have, and a word of the contract that refuses it.
 VIOLATIONS = [
-    ("core/ids.py", "import hermes_agent.host.paths", "Layers"),
+    ("core/clock.py", "import hermes_agent.host.paths", "Layers"),
     ("host/paths.py", "import hermes_agent.store.database", "Layers"),
     ("store/database.py", "import hermes_agent.sandbox.place", "Layers"),
     ("tools/files.py", "import hermes_agent.skills.library", "Layers"),
@@ -29,13 +29,13 @@ VIOLATIONS = [
     ("gateway/channels/irc.py", "import hermes_agent.gateway.channels.xmpp", "Channels"),
     ("app/commands/new.py", "import hermes_agent.app.commands.stop", "Slash commands"),
     ("work/cron/model.py", "import hermes_agent.work.board.model", "kinds of work"),
-    ("core/spending.py", "import hermes_agent.core.ids", "No cycles"),
+    ("core/spending.py", "import hermes_agent.core.clock", "No cycles"),
 ]
 
 PROGRAM = {
-    "core/ids.py": "import hermes_agent.core.spending",
+    "core/clock.py": "import hermes_agent.core.spending",
     "core/spending.py": "",
-    "host/paths.py": "import hermes_agent.core.ids",
+    "host/paths.py": "import hermes_agent.core.clock",
     "store/database.py": "import hermes_agent.host.paths",
     "sandbox/place.py": "",
     "scanner/scan.py": "",
@@ -59,7 +59,7 @@ PROGRAM = {
     "gateway/channels/irc.py": "",
     "gateway/channels/xmpp.py": "",
     "cli/main.py": "import hermes_agent.gateway.server",
-    "testing/clock.py": "import hermes_agent.core.ids",
+    "testing/clock.py": "import hermes_agent.core.clock",
 }
 
 

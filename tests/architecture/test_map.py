@@ -68,14 +68,14 @@ def test_the_map_fits_on_a_screen_or_two():
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
     (tmp_path / "src/hermes_agent/core").mkdir(parents=True)
-    (tmp_path / "src/hermes_agent/core/ids.py").touch()
+    (tmp_path / "src/hermes_agent/core/clock.py").touch()
     (tmp_path / "MAP.md").touch()
     return tmp_path / "MAP.md"
 
 
 def test_a_quoted_path_that_leads_nowhere_is_found(page: Path):
     text = (
-        "`core/ids.py`, `core/*.py`, `core/`, `core/gone.py`, `--fast`, `/new`, `HERMES_HOME/config.yaml`, `SOUL.md`."
+        "`core/clock.py`, `core/*.py`, `core/`, `core/gone.py`, `--fast`, `/new`, `HERMES_HOME/config.yaml`, `SOUL.md`."
     )
     assert lost(page, page.parent, quoted_paths(text)) == ["core/gone.py"]
 

@@ -1,4 +1,4 @@
-"""Each file with logic has its tests beside it: `src/hermes_agent/core/ids.py` in `tests/core/test_ids.py`.
+"""Each file with logic has its tests beside it: `src/hermes_agent/core/clock.py` in `tests/core/test_clock.py`.
 
 Small files of a folder may share one test file, which then imports each of them.
 """
@@ -86,23 +86,27 @@ def test_no_exception_outlives_its_reason():
     assert stale(sources(str(PACKAGE)), ELSEWHERE) == []
 
 
-LOGIC = source("src/hermes_agent/core/ids.py", "def make():\n    return 1\n")
+LOGIC = source("src/hermes_agent/core/clock.py", "def make():\n    return 1\n")
 
 
 def test_a_file_without_tests_is_found():
-    assert untested([LOGIC], [], {}) == ["src/hermes_agent/core/ids.py: has logic and no tests/core/test_ids.py"]
-    for test in ("tests/core/test_identity.py", "tests/store/test_ids.py", "tests/core/ids.py"):
+    assert untested([LOGIC], [], {}) == ["src/hermes_agent/core/clock.py: has logic and no tests/core/test_clock.py"]
+    for test in ("tests/core/test_identity.py", "tests/store/test_clock.py", "tests/core/clock.py"):
         assert untested([LOGIC], [source(test, "")], {}) != []
 
 
 def test_tests_may_be_one_file_several_or_a_folder():
-    for test in ("tests/core/test_ids.py", "tests/core/test_ids_of_runs.py", "tests/core/ids/test_random.py"):
+    for test in ("tests/core/test_clock.py", "tests/core/test_clock_of_runs.py", "tests/core/clock/test_random.py"):
         assert untested([LOGIC], [source(test, "")], {}) == []
 
 
 @pytest.mark.parametrize(
     "line",
-    ["import hermes_agent.core.ids", "from hermes_agent.core.ids import Ids", "from hermes_agent.core import ids"],
+    [
+        "import hermes_agent.core.clock",
+        "from hermes_agent.core.clock import Ids",
+        "from hermes_agent.core import clock",
+    ],
 )
 def test_tests_of_several_small_files_may_share_one_beside_them(line: str):
     assert untested([LOGIC], [source("tests/core/test_small_values.py", line)], {}) == []
@@ -111,7 +115,7 @@ def test_tests_of_several_small_files_may_share_one_beside_them(line: str):
 
 def test_a_file_or_folder_may_be_tested_elsewhere():
     assert untested([LOGIC], [], {"core": "tests/contracts"}) == []
-    assert untested([LOGIC], [], {"core/ids.py": "tests/contracts"}) == []
+    assert untested([LOGIC], [], {"core/clock.py": "tests/contracts"}) == []
 
 
 def test_declarations_are_not_logic():

@@ -15,7 +15,7 @@ OURS = frozenset({"strerror", "errno", "status_code"})
 LABELLED = ("api/", "cli/", "gateway/", "host/", "skills/hub/", "testing/", "tools/files/", "tools/web/")
 """What speaks to no model, and tools whose every sentence has the label of the file or page."""
 EXEMPT = {
-    "agent/context.py: text": "the question that this program asks",
+    "agent/agent.py: text": "the question that this program asks",
     "app/guards.py: text": "how often a call was repeated",
     "app/places.py: error": "the name of a missing package",
     "core/edits.py: content": "the files' tools label it; `skills.managing.quoting` does for skills",

@@ -7,8 +7,18 @@ from pathlib import Path
 
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import Durable, Entry, MessageTaken, Replied, ToolEnded, ToolStarted
-from hermes_agent.core.messages import Message, Origin, Role, Text, Thinking, ToolCall, ToolResult, said
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.messages import (
+    Message,
+    Origin,
+    Role,
+    StopReason,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Usage,
+    said,
+)
 from hermes_agent.core.section import Section, freeze
 from hermes_agent.core.spending import day_of
 from hermes_agent.store.database import Store, open_store

@@ -14,8 +14,7 @@ import pytest
 from hermes_agent.agent.loop import STILL_CUT
 from hermes_agent.cli.oneshot import GO_ON, PRINTED, progress_line
 from hermes_agent.core.events import RunStarted, ToolEnded
-from hermes_agent.core.messages import Message, Role, Text, ToolResult
-from hermes_agent.core.model import StopReason
+from hermes_agent.core.messages import Message, Role, StopReason, Text, ToolResult
 from hermes_agent.providers.demo.script import Answer, Heard, Say
 from hermes_agent.testing.faults import Hang, Status
 from hermes_agent.testing.model_servers import ModelServer, openai_model, serving_in_thread

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hermes_agent.core.clock import SystemClock
-from hermes_agent.gateway.channel import Abilities, Channel, Kind, Needs
+from hermes_agent.gateway.channel import Abilities, Channel, Heard, Kind, Needs
 from hermes_agent.gateway.channels.discord import CHANNEL as DISCORD
 from hermes_agent.gateway.channels.email import CHANNEL as MAIL
 from hermes_agent.gateway.channels.matrix import CHANNEL as MATRIX
@@ -20,7 +20,6 @@ from hermes_agent.gateway.channels.ntfy import CHANNEL as NTFY
 from hermes_agent.gateway.channels.slack import CHANNEL as SLACK
 from hermes_agent.gateway.channels.telegram import CHANNEL as TELEGRAM
 from hermes_agent.gateway.email.sending import GREYLISTED
-from hermes_agent.gateway.inbound_events import Heard
 from hermes_agent.host.http import Http
 from hermes_agent.testing.channel import ABILITIES, FakeKept, FakePlatform
 from hermes_agent.testing.platform import TITLE, Double

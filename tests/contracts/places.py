@@ -10,10 +10,9 @@ import pytest
 
 from hermes_agent.host.late import late
 from hermes_agent.sandbox.backends.local import LocalPlace
-from hermes_agent.sandbox.jail import CannotJail, jail_of, scrubbed
+from hermes_agent.sandbox.jail import CannotJail, jail_of, scrubbed, toolchains
 from hermes_agent.sandbox.place import PLACES, Place
 from hermes_agent.sandbox.settings import ContainerSettings, SingularitySettings
-from hermes_agent.sandbox.toolchains import toolchains
 from hermes_agent.sandbox.walls import SYSTEM, Walls
 from tests.sandbox.podman import ARGUMENTS, IMAGE, NoPodman, podman, remove_containers
 from tests.sandbox.sshd import NoServer, server

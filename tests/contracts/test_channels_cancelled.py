@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.chat import Conversation
 from hermes_agent.gateway.channel import Kind, Part
 from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.host.late import late

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.gateway.inbound_events import Said
+from hermes_agent.gateway.channel import Said
 from tests.contracts.channels import CASES, Ear
 
 

@@ -2,8 +2,24 @@
 
 import pytest
 
-from hermes_agent.core.messages import Image, Message, Origin, Role, Text, Thinking, ToolCall, said
-from hermes_agent.core.model import CallDelta, Prefix, Reply, StopReason, TextDelta, ThinkingDelta, ToolSchema, Usage
+from hermes_agent.core.messages import (
+    CallDelta,
+    Image,
+    Message,
+    Origin,
+    Prefix,
+    Reply,
+    Role,
+    StopReason,
+    Text,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    ToolCall,
+    ToolSchema,
+    Usage,
+    said,
+)
 from hermes_agent.host.late import late
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say, Think
 from hermes_agent.providers.dialects import DIALECTS as TABLE

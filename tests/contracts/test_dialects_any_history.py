@@ -8,8 +8,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hermes_agent.core.messages import File, Image, Message, Role, Text, Thinking, ToolCall, ToolResult
-from hermes_agent.core.model import ModelRequest, Prefix, ToolSchema
+from hermes_agent.core.messages import (
+    File,
+    Image,
+    Message,
+    ModelRequest,
+    Prefix,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    ToolSchema,
+)
 from hermes_agent.host.inbound.message import Request
 from hermes_agent.host.late import late
 from hermes_agent.providers.demo.script import Heard

@@ -24,8 +24,7 @@ from hermes_agent.core.errors import (
     TimedOut,
     Unreachable,
 )
-from hermes_agent.core.messages import Role
-from hermes_agent.core.model import CallDelta, Continuing, Reply, Retrying, StopReason, TextDelta, Usage
+from hermes_agent.core.messages import CallDelta, Continuing, Reply, Retrying, Role, StopReason, TextDelta, Usage
 from hermes_agent.providers.client import Client, Patience
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say, Think
 from hermes_agent.providers.settings import ModelSettings

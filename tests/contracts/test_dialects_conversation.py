@@ -5,8 +5,19 @@ from dataclasses import replace
 
 import pytest
 
-from hermes_agent.core.messages import File, Image, Message, Origin, Part, Role, Text, Thinking, ToolCall, ToolResult
-from hermes_agent.core.model import StopReason
+from hermes_agent.core.messages import (
+    File,
+    Image,
+    Message,
+    Origin,
+    Part,
+    Role,
+    StopReason,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Say, Think
 from tests.providers.asking import DIALECTS, PIXEL, Spoken, Talk, result, talking
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from hermes_agent.core.errors import MalformedReply, ProviderError, Unreachable
-from hermes_agent.core.model import Reply
+from hermes_agent.core.messages import Reply
 from hermes_agent.host.inbound.listener import Listening as Server
 from hermes_agent.host.inbound.message import Request
 from hermes_agent.providers.demo.script import Answer, Pace, Say

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes_agent.core.messages import Message, Part, Role, Text, Thinking, ToolCall, said
-from hermes_agent.core.model import ModelRequest
+from hermes_agent.core.messages import Message, ModelRequest, Part, Role, Text, Thinking, ToolCall, said
 from hermes_agent.host.late import late
 from hermes_agent.providers.dialect import ConversationCompiler
 from hermes_agent.providers.dialects import DIALECTS as TABLE

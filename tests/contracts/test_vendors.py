@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from hermes_agent.core.errors import AuthRefused, NoModel, OutOfCredit, ProviderError
-from hermes_agent.core.messages import Image, Message, Role, said
-from hermes_agent.core.model import ModelRequest
+from hermes_agent.core.messages import Image, Message, ModelRequest, Role, said
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.providers.broker import Broker

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.core.answers import answer_in, keys_of, open_in, reason_in
-from hermes_agent.core.events import Answered, Asked, Entry, Outcome, RunEnded
+from hermes_agent.core.events import Answered, Asked, Entry, Notice, Outcome, RunEnded
 
 CHOICES = ("once", "session", "always", "deny")
 APPROVAL = Asked(question="q", text="May I run this?\nrm -r build", choices=CHOICES, purpose="approval")
@@ -62,7 +62,8 @@ def test_the_reason_of_a_refusal_is_never_a_choice():
 def test_questions_are_open_until_they_are_answered_or_the_run_ends():
     asked = [Entry(number=n, run="r", at=float(n), event=replace(OPEN, question=str(n))) for n in (1, 2)]
     answered = Entry(number=3, run="r", at=3.0, event=Answered(question="1", answer="x", principal="cli:me"))
+    said = Entry(number=3, run="r", at=3.0, event=Notice(text="Still here."))
     over = Entry(number=4, run="r", at=4.0, event=RunEnded(outcome=Outcome.STOPPED, text="", turns=1))
 
-    assert [(each.asked.question, each.at) for each in open_in([*asked, answered])] == [("2", 2.0)]
+    assert [(each.asked.question, each.at) for each in open_in([*asked, said, answered])] == [("2", 2.0)]
     assert open_in([*asked, over]) == []

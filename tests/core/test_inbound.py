@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_agent.core.inbound import Conversation, Inbound, Principal
+from hermes_agent.core.chat import Conversation, Inbound, Principal
 from hermes_agent.core.messages import Image, Text
 
 

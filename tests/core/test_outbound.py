@@ -1,7 +1,6 @@
 """What goes out in place of something that cannot be shown."""
 
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import TOLD, lost
+from hermes_agent.core.chat import TOLD, Conversation, lost
 
 
 def test_what_is_lost_is_told_in_its_place_and_tells_of_nothing_further():

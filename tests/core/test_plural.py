@@ -1,6 +1,6 @@
 """One of a thing is said as one."""
 
-from hermes_agent.core.plural import plural
+from hermes_agent.core.shown import plural
 
 
 def test_a_figure_has_its_noun():

@@ -4,7 +4,7 @@ import pytest
 
 from hermes_agent.core.events import Answered, Entry, MessageTaken, Notice, Outcome, RunEnded
 from hermes_agent.core.messages import Message, Origin, Role, Text
-from hermes_agent.core.quick_replies import FOLDER, LESSON, open_questions, replies_to, reply_in, with_keys
+from hermes_agent.core.quick_replies import FOLDER, LESSON, may_answer, open_questions, replies_to, reply_in, with_keys
 
 TAKEN = MessageTaken(message=Message(role=Role.USER, parts=(Text(text="Hi", origin=Origin.OWNER),)), inbox=1)
 NOTE = MessageTaken(message=Message(role=Role.USER, parts=(Text(text="A note", origin=Origin.RUNTIME),)))
@@ -74,3 +74,9 @@ def test_a_terminal_shows_each_quick_reply_with_its_letter():
     assert shown.startswith("Keep it? ")
     assert shown.endswith("?")
     assert all(f"{each.word} ({each.key})" in shown for each in replies_to(LESSON))
+
+
+def test_a_line_may_be_a_reply_to_any_question():
+    assert may_answer("trust")
+    assert may_answer("k")
+    assert not may_answer("Trust me, it is fine")

@@ -7,11 +7,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hermes_agent.core.chat import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import Compacted, Durable, Entry, MessageTaken, Replied, RunEnded, ToolEnded, ToolStarted
-from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
-from hermes_agent.core.messages import File, Image, Message, Origin, Part, Role, Text, Thinking, ToolCall, ToolResult
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.messages import (
+    File,
+    Image,
+    Message,
+    Origin,
+    Part,
+    Role,
+    StopReason,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from hermes_agent.core.records import revive
 
 texts = st.builds(Text, text=st.text(), origin=st.sampled_from(Origin))

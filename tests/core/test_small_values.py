@@ -4,13 +4,26 @@ import re
 
 import pytest
 
-from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.clock import RandomIds, SystemClock
 from hermes_agent.core.effects import Capability, Effect
-from hermes_agent.core.errors import HermesError, ProviderError, RateLimited, ToolError
+from hermes_agent.core.errors import GoingInCircles, HermesError, ProviderError, RateLimited, ToolError
 from hermes_agent.core.events import Notice, ToolProgress, ToolStarted, is_live
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.messages import Image, Message, Origin, Role, Text, ToolCall, ToolResult, said
-from hermes_agent.core.model import TextDelta, Through, ToolSchema
+from hermes_agent.core.messages import (
+    Image,
+    Message,
+    Origin,
+    Role,
+    Text,
+    TextDelta,
+    Thinking,
+    Through,
+    ToolCall,
+    ToolResult,
+    ToolSchema,
+    Trust,
+    said,
+    trust_of,
+)
 from hermes_agent.core.section import Section, estimate_tokens, freeze, join_sections, tools_text
 from hermes_agent.core.tool import MARK, tool
 from hermes_agent.testing.scripted import ScriptedModel
@@ -121,3 +134,15 @@ def test_the_text_of_many_tools_is_their_own():
     for _ in range(2):
         assert [f'"{tools[0].name}"' in tools_text(tools) for tools in many] == [True] * 40
     assert tools_text(many[-1]) is tools_text(many[-1])
+
+
+def test_a_run_in_circles_reached_a_limit():
+    assert GoingInCircles("The same call again.").limit == "guardrail"
+
+
+def test_what_a_model_thinks_or_asks_for_is_as_clean_as_what_it_read():
+    result = ToolResult(call_id="c", name="web", parts=(Text(text="x", origin=Origin.WEB),))
+
+    assert trust_of(Thinking(text="hm")) is trust_of(ToolCall(id="c", name="web", arguments={})) is Trust.CLEAN
+    assert trust_of(result) is Trust.OUTSIDE
+    assert trust_of(Image(media_type="image/png", data="eA==", origin=Origin.WORKSPACE)) is Trust.WORKSPACE

@@ -23,6 +23,7 @@ from hermes_agent.core.spending import (
     amount,
     day_of,
     grant,
+    limit_of,
     nanos,
     warning,
 )
@@ -212,3 +213,9 @@ def test_seconds_left_never_falls_below_zero() -> None:
     budget = Budget(limits=Limits(deadline=10.0))
 
     assert (budget.seconds_left(4.0), budget.seconds_left(11.0)) == (6.0, 0.0)
+
+
+def test_a_limit_is_one_where_money_or_tokens_were_set():
+    assert limit_of(Scope.RUN, None, None) is None
+    assert limit_of(Scope.RUN, 0.5, None) == Limit(scope=Scope.RUN, money=NANO // 2)
+    assert limit_of(Scope.JOB, None, 7) == Limit(scope=Scope.JOB, tokens=7)

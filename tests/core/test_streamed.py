@@ -3,8 +3,7 @@
 import pytest
 
 from hermes_agent.core.events import Replied, TurnStarted
-from hermes_agent.core.messages import Message, Role, Text
-from hermes_agent.core.model import Retrying, StopReason, TextDelta, Usage
+from hermes_agent.core.messages import Message, Retrying, Role, StopReason, Text, TextDelta, Usage
 from hermes_agent.core.streamed import Words
 
 

@@ -7,8 +7,7 @@ from enum import Enum
 from typing import Literal, Union, get_args, get_origin, get_type_hints
 
 from hermes_agent.core.events import Durable, Event, Live, Seen
-from hermes_agent.core.messages import Message, Part
-from hermes_agent.core.model import Usage
+from hermes_agent.core.messages import Message, Part, Usage
 from tests.docs.pages import code, out_of_step, page, sections, table
 
 PLAIN: dict[object, str] = {str: "text", int: "whole number", float: "number", bool: "true or false"}

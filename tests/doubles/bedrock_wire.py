@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.messages import StopReason, Usage
 from hermes_agent.host.inbound.message import Request
 from hermes_agent.providers.demo.script import (
     Answer,

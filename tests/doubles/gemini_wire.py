@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.messages import StopReason, Usage
 from hermes_agent.host.inbound.message import Request
 from hermes_agent.providers.demo.openai_wire import COMMENT, sse
 from hermes_agent.providers.demo.script import (

@@ -12,8 +12,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.messages import File, Image, Message, Origin, Part, Role, Text, Thinking, ToolCall, ToolResult
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.messages import (
+    File,
+    Image,
+    Message,
+    Origin,
+    Part,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    ToolSchema,
+)
 from hermes_agent.providers.demo.openai_request import refused_parameters
 from hermes_agent.providers.demo.script import Heard, RequestRefused, prompt_text
 

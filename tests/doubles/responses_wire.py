@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.messages import StopReason, Usage
 from hermes_agent.host.inbound.message import Request
 from hermes_agent.providers.demo.openai_wire import COMMENT, OpenAIStyle, OpenAIWire, openai_error, openai_models, sse
 from hermes_agent.providers.demo.script import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import anthropic
 import pytest
 
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.messages import StopReason, Usage
 from hermes_agent.providers.demo.script import Answer, Call, Say, Think
 from hermes_agent.testing.faults import ErrorEvent, Status
 from tests.doubles.model_servers import anthropic_model

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 from botocore.exceptions import ClientError, EventStreamError
 
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.messages import StopReason, Usage
 from hermes_agent.host.inbound.message import Request
 from hermes_agent.providers.demo.script import Answer, Call, Say, Think
 from hermes_agent.testing.faults import ErrorEvent, Malformed, Status

@@ -3,7 +3,7 @@
 import pytest
 from google.genai import errors, types
 
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.messages import StopReason, Usage
 from hermes_agent.providers.demo.script import Answer, Call, Say, Think
 from hermes_agent.testing.faults import BrokenToolJson, ErrorEvent, Status
 from tests.doubles.gemini_wire import GeminiStyle

@@ -3,7 +3,7 @@
 import pytest
 from mistralai.client import errors
 
-from hermes_agent.core.model import StopReason
+from hermes_agent.core.messages import StopReason
 from hermes_agent.providers.demo.openai_wire import OpenAIStyle
 from hermes_agent.providers.demo.script import Answer, Call, Say
 from hermes_agent.testing.faults import Status

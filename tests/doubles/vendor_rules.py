@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.model import Usage
+from hermes_agent.core.messages import Usage
 from hermes_agent.host.inbound.message import Request
 from hermes_agent.providers.demo.openai_wire import OpenAIStyle, OpenAIWire, sse
 from hermes_agent.providers.demo.script import Answer, Heard, RequestRefused

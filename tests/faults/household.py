@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic
 
 from hermes_agent.app.settings import SERVED
-from hermes_agent.core.inbound import Conversation, Inbound, Principal, Standing
+from hermes_agent.core.chat import Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.paths import Home
 from hermes_agent.store.database import Store

@@ -14,8 +14,7 @@ import pytest
 
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import LimitReached
-from hermes_agent.core.messages import said
-from hermes_agent.core.model import ModelRequest, Usage
+from hermes_agent.core.messages import ModelRequest, Usage, said
 from hermes_agent.core.spending import Limit, Rules, Scope, nanos
 from hermes_agent.host.http import Http
 from hermes_agent.providers.broker import Broker
@@ -23,7 +22,7 @@ from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace
 from hermes_agent.providers.route import choose
 from hermes_agent.providers.routing.chain import single
 from hermes_agent.providers.settings import ModelSettings
-from hermes_agent.replay.ledger import Book, StoredLedger
+from hermes_agent.replay.seam import Book, StoredLedger
 from hermes_agent.store.database import open_store
 from hermes_agent.store.usage import GroupBy
 from hermes_agent.testing.model_servers import KEY, ModelServer, openai_model, serving, serving_in_thread

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from bench.chaos import SETTINGS, ask, ends_of, shown
-from hermes_agent.core.model import Continuing, Retrying, TextDelta
+from hermes_agent.core.messages import Continuing, Retrying, TextDelta
 from hermes_agent.providers.demo.script import Heard
 from hermes_agent.testing.faults import Status
 from hermes_agent.testing.scripted import Step

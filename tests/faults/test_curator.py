@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.host.files import read_small
+from hermes_agent.host.paths import read_small
 from hermes_agent.learning.curator.curating import What
 from hermes_agent.learning.curator.plan import PLAN, RUN
 from hermes_agent.learning.curator.tools import OPENING

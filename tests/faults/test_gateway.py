@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.outbound import SlotState
+from hermes_agent.core.chat import SlotState
 from hermes_agent.store.database import open_store
 from hermes_agent.store.inbox import Ending
 from hermes_agent.store.outbox import Tally

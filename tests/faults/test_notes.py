@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.clock import RandomIds
 from hermes_agent.host.paths import Home
 from hermes_agent.memory.entries import Operation, entries_of
 from hermes_agent.memory.notes import Notes

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.host.files import read_small
+from hermes_agent.host.paths import read_small
 from hermes_agent.providers.demo.script import Heard, Say
 from hermes_agent.skills.format import read
 from hermes_agent.store.learning.jobs import Job, JobKind, JobState

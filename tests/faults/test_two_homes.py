@@ -18,15 +18,14 @@ import pytest
 from hermes_agent.app.household import open_store_of
 from hermes_agent.app.settings import StoreSettings
 from hermes_agent.app.skills import Skills
-from hermes_agent.core.clock import SystemClock
-from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.clock import RandomIds, SystemClock
 from hermes_agent.core.messages import Role, ToolCall
 from hermes_agent.host.paths import Home
 from hermes_agent.memory.entries import decoded, entries_of
 from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.settings import MemorySettings, Target
 from hermes_agent.providers.demo.script import Call, Heard, Say
-from hermes_agent.skills.settings import SkillSettings
+from hermes_agent.skills.skill import SkillSettings
 from hermes_agent.store.database import open_store
 from hermes_agent.store.versions import Author, Kind
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread

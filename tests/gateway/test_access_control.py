@@ -5,9 +5,9 @@ from itertools import product
 import pytest
 
 from hermes_agent.app.chats.settings import ChannelSettings, ChatSettings
-from hermes_agent.core.inbound import Conversation, Standing
+from hermes_agent.core.chat import Conversation, Standing
 from hermes_agent.gateway.access_control import LONGEST_NAME, MOST_NAMED, Access, AccessControl, Refusal, harmless
-from hermes_agent.gateway.inbound_events import Media, Quoted, Said, Sender
+from hermes_agent.gateway.channel import Media, Quoted, Said, Sender
 
 
 def test_who_is_known_by_a_group_alone_is_remembered():

@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Attachment, Content, Piece, Slot, SlotState
-from hermes_agent.gateway.attempt import Attempt
+from hermes_agent.core.chat import Attachment, Content, Conversation, Piece, Slot, SlotState
 from hermes_agent.gateway.channel import Abilities, NeverHere, NotNow, OutcomeUnknown, Part
-from hermes_agent.gateway.channel_runtime import REPEAT, ChannelRuntime, made
+from hermes_agent.gateway.channel_runtime import REPEAT, Attempt, ChannelRuntime, made
 from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.testing.platform import Trouble

@@ -5,8 +5,7 @@ from time import process_time
 
 import pytest
 
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Attachment, Button, Content
+from hermes_agent.core.chat import Attachment, Button, Content, Conversation
 from hermes_agent.gateway.channel import Abilities, Pace
 from hermes_agent.gateway.channel_runtime import MANY, REPEAT, ChannelRuntime, Pacer, made
 from hermes_agent.testing.channel import FakePlatform

@@ -8,14 +8,22 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.agent.loop import STILL_CUT
+from hermes_agent.core.chat import Content, Conversation, Letter, Slot, SlotState
 from hermes_agent.core.errors import DatabaseUnreachable, DiskFull
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.model import StopReason
-from hermes_agent.core.outbound import Content, Letter, Slot, SlotState
-from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
+from hermes_agent.core.messages import StopReason
+from hermes_agent.gateway.channel import (
+    ChannelError,
+    NeverHere,
+    NotNow,
+    OutcomeUnknown,
+    Part,
+    Removed,
+    Said,
+    Sender,
+    TokenRefused,
+)
 from hermes_agent.gateway.channel_runtime import REPEAT, made
 from hermes_agent.gateway.delivery import DAY, DEFECT, FEWEST, KEPT, LONGEST_PAUSE, MOST, Delivery
-from hermes_agent.gateway.inbound_events import Removed, Said, Sender
 from hermes_agent.providers.demo.script import Answer, Say
 from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.clock import FakeClock

@@ -8,10 +8,9 @@ import pytest
 
 from hermes_agent.agent.inbox import WHO
 from hermes_agent.core.answers import TOO_SOON
+from hermes_agent.core.chat import SlotState
 from hermes_agent.core.messages import Image, Origin, Text
-from hermes_agent.core.outbound import SlotState
-from hermes_agent.gateway.channel import NotNow
-from hermes_agent.gateway.inbound_events import STRANGER, Invited, Media, Pressed, Removed, Sender, Withdrawn
+from hermes_agent.gateway.channel import STRANGER, Invited, Media, NotNow, Pressed, Removed, Sender, Withdrawn
 from hermes_agent.gateway.ingress import TOO_MUCH
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.faults import Hang

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.inbound import Conversation, Inbound, Principal
+from hermes_agent.core.chat import Conversation, Inbound, Principal
 from hermes_agent.core.messages import File, Image, Origin, Text
-from hermes_agent.gateway.inbound_events import Media, Quoted, Said, Sender
+from hermes_agent.gateway.channel import Media, Quoted, Said, Sender
 from hermes_agent.gateway.media import LONGEST_QUOTE, Downloads, parts_of, picture_in, safe_name
 from hermes_agent.testing.channel import FakePlatform
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.messages import Image, Text
-from hermes_agent.gateway.inbound_events import Media, Withdrawn
+from hermes_agent.gateway.channel import Media, Withdrawn
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.model_servers import ModelServer
 from tests.contracts.channels import MAKERS, Stage

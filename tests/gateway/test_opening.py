@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.chats.settings import ChannelSettings, GatewaySettings
+from hermes_agent.core.chat import Content, Conversation, Letter, SlotState
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Content, Letter, SlotState
 from hermes_agent.gateway.opening import kinds_of, open_gateway
 from hermes_agent.host.paths import Home
 from hermes_agent.store.database import open_store

@@ -296,8 +296,8 @@ PAUSE_IS_OVER = "UPDATE lane SET ready_at = 0"
 DIES = """
 import asyncio, os, sys
 from pathlib import Path
-from hermes_agent.app.opening import Options, open_system
-from hermes_agent.core.inbound import Conversation, Inbound, Principal
+from hermes_agent.app.system import Options, open_system
+from hermes_agent.core.chat import Conversation, Inbound, Principal
 from hermes_agent.core.messages import Text
 from hermes_agent.host.paths import Home
 

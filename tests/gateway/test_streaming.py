@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
+from hermes_agent.core.chat import Content, Conversation, Letter, SlotState
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import DatabaseUnreachable, DiskFull
 from hermes_agent.core.events import (
@@ -17,10 +18,7 @@ from hermes_agent.core.events import (
     ToolEnded,
     ToolStarted,
 )
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.messages import said
-from hermes_agent.core.model import TextDelta
-from hermes_agent.core.outbound import Content, Letter, SlotState
+from hermes_agent.core.messages import TextDelta, said
 from hermes_agent.gateway.channel import Abilities
 from hermes_agent.gateway.streaming import KNOWN, Known, Streaming
 from hermes_agent.testing.channel import FakePlatform

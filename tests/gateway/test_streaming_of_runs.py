@@ -4,8 +4,7 @@ import asyncio
 from pathlib import Path
 
 from hermes_agent.core.events import Replied, RunStarted, Seen
-from hermes_agent.core.messages import Message, Role, Text
-from hermes_agent.core.model import Retrying, StopReason, TextDelta, Usage
+from hermes_agent.core.messages import Message, Retrying, Role, StopReason, Text, TextDelta, Usage
 from hermes_agent.providers.demo.script import Answer, Pace, Say
 from tests.gateway.harness import eventually, harness
 from tests.gateway.test_streaming import begin, end, seen, shows

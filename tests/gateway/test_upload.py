@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.outbound import Attachment
+from hermes_agent.core.chat import Attachment
 from hermes_agent.gateway.channel import NeverHere
-from hermes_agent.gateway.upload import PIECE, bytes_of, form, upload
+from hermes_agent.gateway.service import PIECE, bytes_of, form, upload
 
 
 async def test_a_file_alone_is_its_bytes_in_pieces(tmp_path: Path):

@@ -215,7 +215,7 @@ def test_a_whole_text_is_taken_only_when_it_is_right(tmp_path: Path) -> None:
 SETTER = """
 import sys
 from pathlib import Path
-from hermes_agent.host.config_edit import set_value
+from hermes_agent.host.config import set_value
 from tests.host.settings_for_tests import Settings, home_at
 home = home_at(Path(sys.argv[1]))
 for number in range(15):

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.errors import HomeError, ToolError
-from hermes_agent.host.files import followed, read_small, sentence, write_private
+from hermes_agent.host.paths import followed, read_small, sentence, write_private
 from hermes_agent.tools.danger.verdict import Where
 
 FULL = """
 import resource, signal, sys
 from pathlib import Path
 from hermes_agent.core.errors import HomeError
-from hermes_agent.host.files import write_private
+from hermes_agent.host.paths import write_private
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:

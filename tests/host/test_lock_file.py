@@ -16,7 +16,7 @@ import pytest
 
 from hermes_agent.core.activity import Activity, activity
 from hermes_agent.core.errors import HomeError
-from hermes_agent.host.lock_file import LockFile, holder_of, kernel_holder, locked, named
+from hermes_agent.host.locks import LockFile, holder_of, kernel_holder, locked, named
 from hermes_agent.host.process_table import row_of
 from tests.children import unprivileged
 
@@ -169,7 +169,7 @@ def test_a_folder_that_is_a_file_is_told(tmp_path: Path) -> None:
 TRY = """
 import pathlib, sys
 from hermes_agent.core.errors import HomeError
-from hermes_agent.host.lock_file import locked
+from hermes_agent.host.locks import locked
 try:
     with locked(pathlib.Path(sys.argv[1])):
         print("held")

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.errors import HomeError
-from hermes_agent.host.files import way_out
-from hermes_agent.host.paths import current_folder, find_home, locks_of_all_homes
+from hermes_agent.host.paths import current_folder, find_home, locks_of_all_homes, way_out
 
 NOBODY = 65534
 ROOT = Path(__file__).parents[2]
@@ -23,7 +22,7 @@ USE = """
 import os, sys
 from hermes_agent.core.errors import HomeError
 from hermes_agent.host.config import load
-from hermes_agent.host.files import way_out
+from hermes_agent.host.paths import way_out
 from hermes_agent.host.paths import current_folder, find_home, locks_of_all_homes
 from tests.host.settings_for_tests import Settings
 if os.geteuid() == 0:

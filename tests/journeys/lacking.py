@@ -6,11 +6,11 @@ import platform
 import sys
 
 from hermes_agent.sandbox.landlock import ADD, CREATE, RESTRICT, SET_NO_NEW_PRIVS
-from hermes_agent.sandbox.notifications import NEW_LISTENER
 from hermes_agent.sandbox.seccomp import (
     ALLOWED,
     HAS,
     LOAD_FILTER,
+    NEW_LISTENER,
     argument,
     checked,
     error,

@@ -1,7 +1,7 @@
 """What a person with limits sees, and what their agent is told."""
 
 from hermes_agent.core.events import Notice, Outcome
-from hermes_agent.core.model import Usage
+from hermes_agent.core.messages import Usage
 from hermes_agent.providers.demo.script import Answer, Call, Say
 from tests.app.place import PLACE, place
 

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.clock import SystemClock
-from hermes_agent.core.messages import ToolCall, ToolResult
-from hermes_agent.core.model import Usage
+from hermes_agent.core.messages import ToolCall, ToolResult, Usage
 from hermes_agent.core.spending import Limit, Rules, Scope, nanos
 from hermes_agent.providers.demo.script import Call, Heard, Say, Think
-from hermes_agent.replay.ledger import Book, StoredLedger
+from hermes_agent.replay.seam import Book, StoredLedger
 from hermes_agent.store.database import open_store
 from hermes_agent.store.usage import GroupBy
 from hermes_agent.testing.faults import Status

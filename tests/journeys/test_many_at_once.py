@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.events import Notice, Outcome, RunEnded, Seen
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Say
 from tests.app.place import Place, place
 from tests.host.test_lock_file import other_holder

@@ -18,8 +18,8 @@ from bench.prefix import FILES, PLACE, RECORD, answer, meddle, prose, say
 from hermes_agent.app.commands.command import Desk, perform
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.system import System
+from hermes_agent.core.chat import Inbound
 from hermes_agent.core.events import Compacted, Entry, PrefixFrozen, ToolStarted
-from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.messages import Text
 from hermes_agent.host.paths import Home
 from hermes_agent.learning.reviewing import OPENING

@@ -10,9 +10,9 @@ from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.skills import list_skills
 from hermes_agent.cli.chat.chat_session import ChatSession
 from hermes_agent.cli.options import Invocation
+from hermes_agent.core.chat import Conversation, Principal, Standing
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import ToolEnded
-from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.learning.drafts import OtherWriters
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.skills.invoke import Bundle, bundles_of

@@ -5,10 +5,9 @@ import asyncio
 import pytest
 
 from hermes_agent.agent.session import Session
-from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.clock import RandomIds, SystemClock
 from hermes_agent.core.errors import HermesError, LostLease
 from hermes_agent.core.events import Outcome, RunEnded
-from hermes_agent.core.ids import RandomIds
 from hermes_agent.learning.jobs import Jobs, Triggers, Unfinished, What, stretched
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind, JobState

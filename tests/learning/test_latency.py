@@ -7,7 +7,7 @@ import time
 import pytest
 
 from hermes_agent.core.events import RunEnded
-from hermes_agent.core.model import TextDelta
+from hermes_agent.core.messages import TextDelta
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say
 from tests.app.place import Place
 from tests.learning.harness import Script, learning_place, looks

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.app.commands.command import Desk, perform
+from hermes_agent.core.chat import Principal, Standing
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.learning.learned import Learned
 from hermes_agent.providers.demo.script import Call, Say
 from tests.app.place import Place

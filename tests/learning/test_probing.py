@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from hermes_agent.app.learning.work import Probes
+from hermes_agent.core.clock import RandomIds
 from hermes_agent.core.events import Notice
-from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.messages import Role
 from hermes_agent.learning.constraints import lines_of, sort_of
 from hermes_agent.learning.probing import HOUR, Probing

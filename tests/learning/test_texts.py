@@ -11,14 +11,15 @@ from hermes_agent.core.messages import (
     Message,
     Origin,
     Role,
+    StopReason,
     Text,
     Thinking,
     ToolCall,
     ToolResult,
     Trust,
+    Usage,
     said,
 )
-from hermes_agent.core.model import StopReason, Usage
 from hermes_agent.learning.drafts import (
     Evidence,
     EvidenceGate,
@@ -30,8 +31,8 @@ from hermes_agent.learning.drafts import (
     draft_of,
     evidence_of,
 )
-from hermes_agent.learning.gate import LessonGate
 from hermes_agent.learning.jobs import What
+from hermes_agent.learning.proposing import LessonGate
 from hermes_agent.learning.reviewing import INTERRUPTED, LONGEST_INDEX, listed, question
 from hermes_agent.learning.sources import (
     Named,

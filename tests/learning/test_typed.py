@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.core.chat import Conversation, Principal, Standing
 from hermes_agent.core.errors import Protected
 from hermes_agent.core.events import Entry, MessageTaken, Outcome, RunEnded
-from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.core.messages import Origin, Text, ToolCall, Trust, said
 from hermes_agent.learning.curator.plan import Whose, survey
 from hermes_agent.learning.drafts import Passed, Returned, draft_of

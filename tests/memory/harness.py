@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hermes_agent.core.clock import RandomIds
 from hermes_agent.core.effects import Location
-from hermes_agent.core.ids import RandomIds
 from hermes_agent.host.paths import Home
 from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.settings import MemorySettings, Person, Target

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.chat import Conversation
 from hermes_agent.memory.settings import Person, Target, is_shared, person_of, space_in, target_of
 
 

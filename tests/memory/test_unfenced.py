@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes_agent.memory.unfenced import Strainer
+from hermes_agent.memory.recall import Strainer
 
 TEXT = "Before <memory-context>\nsecret < x\n</memory-context> after, 1 < 2 <memory"
 

@@ -32,7 +32,7 @@ SOME = (
 ASK = """
 import asyncio, pathlib, sys, time
 from hermes_agent.host.locks import held
-from hermes_agent.host.lock_file import locked
+from hermes_agent.host.locks import locked
 async def ask():
     began = time.monotonic()
     async with held(pathlib.Path(sys.argv[1])):

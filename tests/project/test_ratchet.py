@@ -1,7 +1,7 @@
 import ratchet
 
 VENDOR, LOOP = "src/hermes_agent/providers/vendor.py", "src/hermes_agent/agent/loop.py"
-CORE = "src/hermes_agent/core/ids.py"
+CORE = "src/hermes_agent/core/clock.py"
 LONG = {VENDOR: 300, LOOP: 300, CORE: 300}
 
 

@@ -5,16 +5,28 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from hermes_agent.core.clock import Clock, SystemClock
-from hermes_agent.core.messages import Image, Message, Role, Text, ToolResult, said
-from hermes_agent.core.model import Delta, ModelRequest, Prefix, Remark, Reply, Retrying, ToolSchema
+from hermes_agent.core.messages import (
+    Delta,
+    Image,
+    Message,
+    ModelRequest,
+    Prefix,
+    Remark,
+    Reply,
+    Retrying,
+    Role,
+    Text,
+    ToolResult,
+    ToolSchema,
+    said,
+)
 from hermes_agent.core.spending import Grant, Limit, Scope, Standing, grant, nanos
 from hermes_agent.host.http import Http
 from hermes_agent.providers.broker import Broker, CallOpened, CallSettled, Ledger
-from hermes_agent.providers.budget import Sizes
 from hermes_agent.providers.demo.script import Heard
 from hermes_agent.providers.route import NOTHING, Route, choose
-from hermes_agent.providers.routing.chain import Chain, leg_of, single
-from hermes_agent.providers.routing.cooldowns import BriefCoolDowns
+from hermes_agent.providers.routing.chain import BriefCoolDowns, Chain, leg_of, single
+from hermes_agent.providers.routing.endpoint import Sizes
 from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
 from hermes_agent.testing.model_servers import KEY, ModelServer, openai_model, serving
 from hermes_agent.testing.scripted import Script, Step

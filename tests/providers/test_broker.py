@@ -8,8 +8,7 @@ import pytest
 
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import LimitReached, Unreachable
-from hermes_agent.core.messages import File, Image, Message, Origin, Role, Text, ToolCall, ToolResult, said
-from hermes_agent.core.model import Usage
+from hermes_agent.core.messages import File, Image, Message, Origin, Role, Text, ToolCall, ToolResult, Usage, said
 from hermes_agent.core.spending import nanos
 from hermes_agent.host.http import Http
 from hermes_agent.providers.broker import KEPT, LEFT_OUT, LONGEST, Broker, shrunk

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from hermes_agent.core.messages import said
-from hermes_agent.core.model import ModelRequest, Prefix, Usage
+from hermes_agent.core.messages import ModelRequest, Prefix, Usage, said
 from hermes_agent.core.spending import nanos
-from hermes_agent.providers.budget import KEPT_SIZES, Sizes, bid_of
 from hermes_agent.providers.route import DEFAULT_OUTPUT
+from hermes_agent.providers.routing.endpoint import KEPT_SIZES, Sizes, bid_of
 from tests.providers.asking import PREFIX, route_to
 
 GPT = route_to("openai/gpt-5.2")  # $1.75 and $14 per million tokens, 128,000 tokens of reply

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.model import Usage
+from hermes_agent.core.messages import Usage
 from hermes_agent.providers import catalog
 from hermes_agent.providers.catalog import (
     FREE,

@@ -14,7 +14,7 @@ from hermes_agent.host.inbound.listener import serve
 from hermes_agent.host.inbound.message import Cut, Request, Response
 from hermes_agent.providers.client import Client, Patience
 from hermes_agent.providers.dialects.openai_chat import DIALECT
-from hermes_agent.providers.wire import Finished, Wire
+from hermes_agent.providers.outcomes import Finished, Wire
 from tests.providers.asking import route_to
 
 WORDS = b'data: {"choices": [{"delta": {"content": "Hi"}}]}\n\n'

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_agent.core.errors import MalformedReply
-from hermes_agent.core.messages import Image, Message, Role, Text, Thinking, said
-from hermes_agent.core.model import ModelRequest, Prefix
+from hermes_agent.core.messages import Image, Message, ModelRequest, Prefix, Role, Text, Thinking, said
 from hermes_agent.providers.catalog import ModelFacts
 from hermes_agent.providers.dialect import LONGEST_LINE, ConversationCompiler, SseDecoder, thinking_fields
 from hermes_agent.providers.reading import IMAGE_TOKENS, json_bytes

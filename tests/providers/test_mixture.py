@@ -7,8 +7,7 @@ import pytest
 
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import LostLease, ServerFailed
-from hermes_agent.core.messages import Message, Origin, Role, ToolCall, said
-from hermes_agent.core.model import ModelRequest, Prefix, Remark, Reply
+from hermes_agent.core.messages import Message, ModelRequest, Origin, Prefix, Remark, Reply, Role, ToolCall, said
 from hermes_agent.providers.demo.script import Heard, Say
 from hermes_agent.providers.mixture import Mixture
 from hermes_agent.providers.settings import MixtureSettings

@@ -6,8 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_agent.core.messages import File, Image, Text, Thinking, ToolCall, ToolResult
-from hermes_agent.core.model import CallDelta, TextDelta, ThinkingDelta
+from hermes_agent.core.messages import (
+    CallDelta,
+    File,
+    Image,
+    Text,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    ToolCall,
+    ToolResult,
+)
 from hermes_agent.providers.dialect import Dialect
 from hermes_agent.providers.dialects.openai_chat import DIALECT
 from hermes_agent.providers.reading import (

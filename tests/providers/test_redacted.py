@@ -8,15 +8,18 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from bench.secret_samples import CONTEXTS, samples
-from hermes_agent.core.messages import Message, Role, Text, Thinking
-from hermes_agent.core.model import (
+from hermes_agent.core.messages import (
     Delta,
+    Message,
     Model,
     ModelRequest,
     Reply,
     Retrying,
+    Role,
     StopReason,
+    Text,
     TextDelta,
+    Thinking,
     ThinkingDelta,
     Usage,
 )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.messages import ToolSchema
 from hermes_agent.providers.tool_schemas import PLAIN, ToolRules, Unfit, fit, fitted, wire_name
 from tests.doubles.gemini_request import check_json_schema
 

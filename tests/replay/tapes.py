@@ -11,13 +11,12 @@ from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.effects import Location
 from hermes_agent.core.errors import UnknownTool
 from hermes_agent.core.events import Outcome
-from hermes_agent.core.messages import Message, Trust, said
-from hermes_agent.core.model import Model, ModelRequest
+from hermes_agent.core.messages import Message, Model, ModelRequest, Trust, said
 from hermes_agent.core.section import Section, freeze
 from hermes_agent.core.spending import Grant, Limits, Rules
 from hermes_agent.core.tool import Answer, Question, Tool
 from hermes_agent.providers.broker import CallOpened, CallSettled, Ledger
-from hermes_agent.providers.budget import Sizes
+from hermes_agent.providers.routing.endpoint import Sizes
 from hermes_agent.replay.cassette import Redact, read_cassette
 from hermes_agent.replay.lines import Process, RunBegun, RunOver
 from hermes_agent.replay.recorder import Recorder

@@ -10,7 +10,7 @@ import pytest
 
 from hermes_agent.core import errors
 from hermes_agent.core.errors import CassetteError, HermesError, LimitReached, ProviderError, ToolError
-from hermes_agent.core.model import TextDelta, ThinkingDelta
+from hermes_agent.core.messages import TextDelta, ThinkingDelta
 from hermes_agent.replay.cassette import CassetteFile, digest, read_cassette, whole_words, without_secrets
 from hermes_agent.replay.lines import (
     KINDS,

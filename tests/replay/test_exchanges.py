@@ -10,8 +10,7 @@ import pytest
 from hermes_agent.agent.agent import Proposed
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import Overloaded, RequestDiffers, ToolError, UnknownTool
-from hermes_agent.core.messages import ToolCall, said
-from hermes_agent.core.model import Reply, TextDelta
+from hermes_agent.core.messages import Reply, TextDelta, ToolCall, said
 from hermes_agent.core.tool import Answer, Question
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.replay.cassette import Questions

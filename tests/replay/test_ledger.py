@@ -10,11 +10,11 @@ from hermes_agent.agent.session import Session
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import LimitReached, LostLease
 from hermes_agent.core.events import MessageTaken, Notice
-from hermes_agent.core.model import Usage
+from hermes_agent.core.messages import Usage
 from hermes_agent.core.spending import Bid, Limit, Rules, Scope, UnknownPrice, day_of, nanos
 from hermes_agent.host.tasks import spawn
 from hermes_agent.providers.broker import CallOpened, CallSettled
-from hermes_agent.replay.ledger import Book, RunLedger, StoredLedger
+from hermes_agent.replay.seam import Book, RunLedger, StoredLedger
 from hermes_agent.store.database import open_store
 from hermes_agent.store.sessions import Session as SessionRecord
 

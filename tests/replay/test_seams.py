@@ -10,14 +10,13 @@ import pytest
 
 from hermes_agent.agent.agent import Proposed
 from hermes_agent.agent.prompt import Environment
+from hermes_agent.core.clock import RandomIds
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import CassetteError, GoingInCircles
-from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.messages import Text, ToolCall
 from hermes_agent.core.tool import Answer
-from hermes_agent.replay.cassettes import tape
 from hermes_agent.replay.recorded_calls import RecordedCalls
-from hermes_agent.replay.recorder import RecordedSource
+from hermes_agent.replay.recorder import RecordedSource, tape
 from hermes_agent.replay.replayer import Switching, When
 from hermes_agent.replay.seam import Seam
 from hermes_agent.testing.clock import FakeClock

@@ -8,7 +8,7 @@ import pytest
 
 from hermes_agent.agent.prompt import sections_of
 from hermes_agent.app.replay import played, verdict_of
-from hermes_agent.core.model import ModelRequest
+from hermes_agent.core.messages import ModelRequest
 from hermes_agent.core.section import freeze
 from hermes_agent.host.paths import Home
 from hermes_agent.replay.cassette import Cassette, Questions, digest, read_cassette

@@ -8,6 +8,7 @@ from itertools import accumulate
 import pytest
 
 from hermes_agent.agent.loop import TOO_LATE
+from hermes_agent.core.chat import TAKEN_BACK, Busy
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import HermesError, UnknownSession
@@ -21,7 +22,6 @@ from hermes_agent.core.events import (
     RunStarted,
     ToolStarted,
 )
-from hermes_agent.core.inbound import TAKEN_BACK, Busy
 from hermes_agent.core.tool import Question
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.replay.seam import Seam

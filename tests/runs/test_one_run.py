@@ -1,7 +1,7 @@
 """A run from its beginning to its end, and what is given up before it begins."""
 
+from hermes_agent.core.chat import Busy
 from hermes_agent.core.events import Outcome
-from hermes_agent.core.inbound import Busy
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.one_run import Service

@@ -10,17 +10,15 @@ import pytest
 
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.stop import NEW_MESSAGE
+from hermes_agent.core.chat import Button, Conversation, SlotState
 from hermes_agent.core.errors import NoModel
 from hermes_agent.core.events import Asked, Entry, MessageTaken, Notice, Outcome, RunEnded, RunStarted
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.messages import said
-from hermes_agent.core.outbound import Button, SlotState
 from hermes_agent.core.tool import CallContext, Question
 from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
 from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.front import Hermes
-from hermes_agent.runs.one_run import Service
-from hermes_agent.runs.posting import NOT_ANSWERED, Posting, asking, reply_key, said_by
+from hermes_agent.runs.one_run import NOT_ANSWERED, Posting, Service, asking, reply_key, said_by
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.scripted import ScriptedModel
 from tests.agent.harness import OWNER, Harness, Piece

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import pytest
 
 from hermes_agent.agent.session import Session, fold
+from hermes_agent.core.chat import Busy
+from hermes_agent.core.clock import RandomIds
 from hermes_agent.core.errors import DatabaseTooNew, HermesError, StoreError
 from hermes_agent.core.events import MessageTaken, Outcome, RunEnded, ToolStarted
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.inbound import Busy
 from hermes_agent.core.messages import Origin, said
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.replay.seam import Seam

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.system import served as serving_until
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.errors import DatabaseTooNew
 from hermes_agent.core.events import MessageTaken, RunEnded, Seen
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.tool import CallContext, Question
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.replay.seam import Seam

@@ -9,7 +9,7 @@ import pytest
 
 from hermes_agent.sandbox.bubblewrap import Bubblewrap
 from hermes_agent.sandbox.jail import Cell
-from hermes_agent.sandbox.notifications import Watcher
+from hermes_agent.sandbox.seccomp import Watcher
 from hermes_agent.sandbox.walls import Walls
 
 

@@ -12,9 +12,8 @@ import pytest
 
 from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.control_group import ControlGroup
-from hermes_agent.sandbox.jail import CannotJail, jail_of
+from hermes_agent.sandbox.jail import CannotJail, jail_of, toolchains
 from hermes_agent.sandbox.place import Command, PlaceFailed
-from hermes_agent.sandbox.toolchains import toolchains
 from hermes_agent.sandbox.walls import SYSTEM, SYSTEM_CREDENTIALS, Walls
 from tests.sandbox.escapes import BOMB, listening
 

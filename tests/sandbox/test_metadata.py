@@ -16,9 +16,8 @@ from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.jail import CannotJail, jail_of
 from hermes_agent.sandbox.metadata import CALLS
 from hermes_agent.sandbox.network import Network
-from hermes_agent.sandbox.notifications import is_supported
 from hermes_agent.sandbox.place import Command
-from hermes_agent.sandbox.seccomp import numbers
+from hermes_agent.sandbox.seccomp import is_supported, numbers
 from hermes_agent.sandbox.walls import SYSTEM, Walls
 
 pytestmark = [

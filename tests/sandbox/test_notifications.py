@@ -13,8 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.sandbox.notifications import Act, Handler, Refused, Request, Waiting, Watcher, is_supported
-from hermes_agent.sandbox.seccomp import HANDED_OVER, libc, numbers, when
+from hermes_agent.sandbox.seccomp import (
+    HANDED_OVER,
+    Act,
+    Handler,
+    Refused,
+    Request,
+    Waiting,
+    Watcher,
+    is_supported,
+    libc,
+    numbers,
+    when,
+)
 from hermes_agent.sandbox.traffic import traffic_of
 
 pytestmark = pytest.mark.skipif(not is_supported(), reason="this kernel hands no call over")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.sandbox.jail import CannotJail, Cell
-from hermes_agent.sandbox.notifications import Watcher
 from hermes_agent.sandbox.seatbelt import Seatbelt, build, profile
+from hermes_agent.sandbox.seccomp import Watcher
 from hermes_agent.sandbox.walls import Walls
 
 

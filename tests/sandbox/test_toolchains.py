@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.sandbox.toolchains import git_config, toolchains
+from hermes_agent.sandbox.jail import git_config, toolchains
 
 
 @pytest.fixture

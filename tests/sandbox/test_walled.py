@@ -11,8 +11,8 @@ import pytest
 
 from hermes_agent.sandbox.jail import CannotJail, jail_of, jail_or_none
 from hermes_agent.sandbox.landlock import Thin, build
+from hermes_agent.sandbox.piped import WalledPlace
 from hermes_agent.sandbox.place import Command, Ended, Place
-from hermes_agent.sandbox.walled import WalledPlace
 from hermes_agent.sandbox.walls import Walls
 
 SECRET = "sk-very-secret"

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hermes_agent.core.clock import SystemClock
+from hermes_agent.skills.depot import StateFile
 from hermes_agent.skills.library import Library
-from hermes_agent.skills.places import Places
-from hermes_agent.skills.skill import Occasion
-from hermes_agent.skills.state import StateFile
+from hermes_agent.skills.skill import Occasion, Places
 from hermes_agent.store.skills_index import SkillsIndex
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hermes_agent.skills.format import read, text_of
-from hermes_agent.skills.places import BUNDLED
+from hermes_agent.skills.skill import BUNDLED
 
 FOLDERS = sorted(path.name for path in BUNDLED.iterdir() if path.is_dir())
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.clock import RandomIds, SystemClock
 from hermes_agent.core.errors import ToolError
-from hermes_agent.core.ids import RandomIds
 from hermes_agent.skills.versions import Planned, SkillVersions
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import open_store

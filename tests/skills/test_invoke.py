@@ -6,10 +6,10 @@ import pytest
 
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.messages import Origin
+from hermes_agent.skills.depot import State
 from hermes_agent.skills.invoke import commands_of, hash_of, invoke, preloaded
 from hermes_agent.skills.library import NoSkill
 from hermes_agent.skills.skill import Occasion
-from hermes_agent.skills.state import State
 from tests.skills.shelf import Shelf, put, shelf
 
 SLOTS = """metadata:

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.errors import HomeError, ToolError
+from hermes_agent.skills.depot import State, StateFile
 from hermes_agent.skills.format import BadSkill
 from hermes_agent.skills.library import NoSkill
-from hermes_agent.skills.places import Places
-from hermes_agent.skills.skill import Layer, Occasion, Ours
-from hermes_agent.skills.state import State, StateFile
+from hermes_agent.skills.skill import Layer, Occasion, Ours, Places
 from tests.skills.shelf import put, shelf, skill_text
 
 

@@ -7,11 +7,11 @@ import pytest
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.messages import Origin
+from hermes_agent.skills.depot import State, Usage
 from hermes_agent.skills.format import files_of, inside
 from hermes_agent.skills.library import Candidates, index_text
 from hermes_agent.skills.managing import SkillReading
 from hermes_agent.skills.skill import Occasion
-from hermes_agent.skills.state import State, Usage
 from hermes_agent.tools.schema import collect
 from tests.skills.shelf import Shelf, put, shelf, terminal
 from tests.tools.bench import Bench

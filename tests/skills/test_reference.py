@@ -6,7 +6,7 @@ import pytest
 import skills_ref
 
 from hermes_agent.skills.format import BadSkill, read, text_of
-from hermes_agent.skills.places import BUNDLED
+from hermes_agent.skills.skill import BUNDLED
 
 CASES = {
     "plain": "name: plain\ndescription: Does it.",

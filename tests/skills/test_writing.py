@@ -8,15 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.clock import RandomIds, SystemClock
 from hermes_agent.core.errors import HermesError, Protected, Refused, ToolError
-from hermes_agent.core.ids import RandomIds
 from hermes_agent.skills.changes import Conflict
-from hermes_agent.skills.depot import own_files
+from hermes_agent.skills.depot import State, Usage, own_files
 from hermes_agent.skills.format import BadSkill
 from hermes_agent.skills.library import NoSkill, NotHere
 from hermes_agent.skills.managing import SkillTools
-from hermes_agent.skills.state import State, Usage
 from hermes_agent.skills.versions import Owner, Planned, SkillVersions, diff_of, diffs
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store, open_store

@@ -2,9 +2,9 @@
 
 import asyncio
 
+from hermes_agent.core.chat import Conversation, Inbound, Principal
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import Entry, MessageTaken
-from hermes_agent.core.inbound import Conversation, Inbound, Principal
 from hermes_agent.core.messages import Text, said
 from hermes_agent.store.database import Store
 from hermes_agent.store.effects import Intent

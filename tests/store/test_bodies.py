@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes_agent.store.bodies import plain, storable, written
+from hermes_agent.store.transaction import plain, storable, written
 
 
 @pytest.mark.parametrize("value", ["a\ud800b", {"a": ["\udfff", 1]}, "\x00", "ü", [None, True, 1.5, 2**60]])

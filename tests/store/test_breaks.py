@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from hermes_agent.core.events import Entry, Undone
-from hermes_agent.core.model import Prefix, ToolSchema, Usage
+from hermes_agent.core.messages import Prefix, ToolSchema, Usage
 from hermes_agent.core.section import Section, freeze, tools_text
 from hermes_agent.core.shape import Shape
 from hermes_agent.store.breaks import FrozenPrefix, first_section

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from hermes_agent.core.effects import Effect
-from hermes_agent.core.errors import LogBehind, LostLease, StoreError
+from hermes_agent.core.errors import DatabaseTooNew, LogBehind, LostLease, StoreError
 from hermes_agent.core.events import (
     Answered,
     Asked,
@@ -22,11 +22,10 @@ from hermes_agent.core.events import (
     ToolEnded,
     ToolStarted,
 )
-from hermes_agent.core.messages import Message, Role, Text, Thinking, ToolCall, ToolResult, said
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.messages import Message, Role, StopReason, Text, Thinking, ToolCall, ToolResult, Usage, said
 from hermes_agent.core.records import revive
-from hermes_agent.store.bodies import plain, written
 from hermes_agent.store.database import Store
+from hermes_agent.store.transaction import plain, written
 from tests.databases import OpenAnother
 from tests.store.made import QUEUE, add, append, claimed, entry, mail, session
 
@@ -273,3 +272,29 @@ async def test_rows_go_with_their_session(store: Store):
     await store.sessions.delete("s1")
 
     assert await store.read(lambda tx: tx.rows("SELECT * FROM run")) == []
+
+
+async def test_an_entry_that_cannot_be_read_is_passed_over_and_named(store: Store):
+    lease = await claimed(store)
+    await append(store, lease, 1, 2)
+    broken = (REPLIED, RunEnded(outcome=Outcome.ANSWERED, text="done", turns=1))
+    entries = [Entry(number=number, run="r", at=1.0, event=event) for number, event in enumerate(broken, 3)]
+    await store.write(lambda tx: store.history.append(tx, lease, entries))
+    await store.write(lambda tx: tx.run("UPDATE entry SET body = '{' WHERE number > 2"))
+
+    passed = [entry.event for entry in await store.history.entries("s1", after=2)]
+
+    assert isinstance(passed[0], MessageTaken)
+    assert isinstance(passed[1], Notice)
+    assert "Entry 3" in passed[0].message.text
+    assert await store.history.damaged() == ["s1 3", "s1 4"]
+
+
+async def test_an_event_of_a_later_version_is_not_passed_over(store: Store):
+    lease = await claimed(store)
+    await append(store, lease, 1)
+    await store.write(lambda tx: tx.run("UPDATE entry SET kind = 'teleported', body = '{}'"))
+
+    with pytest.raises(DatabaseTooNew, match="`teleported`"):
+        await store.history.entries("s1")
+    assert await store.history.damaged() == []

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from hermes_agent.core.chat import TAKEN_BACK, Conversation, Inbound, Principal
 from hermes_agent.core.errors import LostLease
-from hermes_agent.core.inbound import TAKEN_BACK, Conversation, Inbound, Principal
 from hermes_agent.store.database import Store
 from hermes_agent.store.inbox import Ending
 from tests.databases import OpenAnother

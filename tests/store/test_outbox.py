@@ -2,9 +2,8 @@
 
 import pytest
 
+from hermes_agent.core.chat import Button, Content, Conversation, Letter, Piece, Slot, SlotState
 from hermes_agent.core.errors import LostLease
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Button, Content, Letter, Piece, Slot, SlotState
 from hermes_agent.store.database import Store
 from hermes_agent.store.workers import Timings
 from hermes_agent.testing.clock import FakeClock

@@ -3,8 +3,7 @@
 import pytest
 
 from hermes_agent.core.events import Entry, MessageTaken, Notice, Replied
-from hermes_agent.core.messages import Message, Role, Text, said
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.messages import Message, Role, StopReason, Text, Usage, said
 from hermes_agent.store.database import Store
 from hermes_agent.store.search import EVERYBODY, Scope
 from tests.databases import OpenAnother
@@ -198,6 +197,7 @@ async def test_what_is_excluded_is_left_out_and_the_rest_of_its_session_is_not(s
     await tell(store, "s1", "a kettle for tea", "a red kettle")
 
     assert await found(store, "kettle -tea") == [("s1", 2)]
+    assert await found(store, '"kettle red" -tea') == [("s1", 2)]
 
 
 async def test_other_sessions_answer_where_every_message_of_the_best_is_excluded(store: Store):

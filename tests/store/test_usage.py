@@ -3,7 +3,7 @@
 from contextlib import suppress
 from dataclasses import replace
 
-from hermes_agent.core.model import Usage
+from hermes_agent.core.messages import Usage
 from hermes_agent.core.spending import Scope, Spent, nanos
 from hermes_agent.store.database import Store
 from hermes_agent.store.usage import GroupBy, Total, UsageRow

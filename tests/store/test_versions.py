@@ -103,3 +103,27 @@ async def test_what_an_author_changed_because_of_a_conversation_is_found(store: 
     found = await store.versions.of_session("s1", Author.BACKGROUND)
 
     assert [each.id for each in found] == [second, first]
+
+
+async def test_what_nobody_known_wrote_is_vouched_for_by_nobody(store: Store):
+    await kept(store, CHANGE)
+    assert await store.versions.vouches(CHANGE.kind, CHANGE.item, CHANGE.after)
+    assert not await store.versions.vouches(CHANGE.kind, CHANGE.item, b"other")
+    assert not await store.versions.vouches(CHANGE.kind, "nothing", CHANGE.after)
+
+    await kept(store, replace(CHANGE, author=Author.FOUND))
+
+    assert await store.versions.is_found(CHANGE.kind, CHANGE.item)
+    assert not await store.versions.vouches(CHANGE.kind, CHANGE.item, CHANGE.after)
+
+
+async def test_an_intended_change_is_dropped_unless_another_home_built_on_it(store: Store):
+    number = await kept(store, CHANGE, VersionState.INTENDED)
+    version = await store.versions.get(number)
+
+    assert await store.write(lambda tx: store.versions.drop(tx, version))
+
+    dropped = await store.versions.get(number)
+    assert dropped is not None
+    assert dropped.state is VersionState.DROPPED
+    assert await store.write(lambda tx: store.versions.drop(tx, dropped))

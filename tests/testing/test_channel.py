@@ -4,9 +4,8 @@ import asyncio
 
 import pytest
 
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.gateway.channel import MessageGone, NotNow, Part, TokenRefused
-from hermes_agent.gateway.inbound_events import Heard
+from hermes_agent.core.chat import Conversation
+from hermes_agent.gateway.channel import Heard, MessageGone, NotNow, Part, TokenRefused
 from hermes_agent.testing.channel import FakeChannel, FakePlatform
 from hermes_agent.testing.platform import Trouble
 

@@ -18,8 +18,23 @@ from hermes_agent.core.errors import (
     TimedOut,
     Unreachable,
 )
-from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall, ToolResult, said
-from hermes_agent.core.model import CallDelta, Delta, ModelRequest, Prefix, Reply, StopReason, TextDelta, ThinkingDelta
+from hermes_agent.core.messages import (
+    CallDelta,
+    Delta,
+    Message,
+    ModelRequest,
+    Origin,
+    Prefix,
+    Reply,
+    Role,
+    StopReason,
+    Text,
+    TextDelta,
+    ThinkingDelta,
+    ToolCall,
+    ToolResult,
+    said,
+)
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say, Think
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.testing.faults import (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hermes_agent.core.messages import Image, Origin, Text
 from hermes_agent.core.tool import Answer
-from hermes_agent.tools.excerpt import Caps, Spill, cleaned, fits, head_and_tail, is_binary
+from hermes_agent.tools.output import Caps, Spill, cleaned, fits, head_and_tail, is_binary
 from hermes_agent.tools.schema import said
 from tests.tools.bench import words
 

@@ -9,8 +9,7 @@ import msgspec
 import pytest
 
 from hermes_agent.core.effects import Capability, Effect
-from hermes_agent.core.messages import Origin
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.messages import Origin, ToolSchema
 from hermes_agent.core.section import estimate_tokens
 from hermes_agent.core.tool import Answer, CallContext, CallFacts
 from hermes_agent.tools.schema import said

@@ -10,8 +10,7 @@ import pytest
 from hermes_agent.sandbox.place import Command
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.testing.place import FakeRunning, Play
-from hermes_agent.tools.excerpt import Caps
-from hermes_agent.tools.output import CHUNK, OVERLAP, REWRITTEN, Cover, Covers, Hiding, shown_output
+from hermes_agent.tools.output import CHUNK, OVERLAP, REWRITTEN, Caps, Cover, Covers, Hiding, shown_output
 
 
 @dataclass

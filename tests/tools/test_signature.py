@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from hermes_agent.core.errors import BadArguments
-from hermes_agent.tools.signature import Unusable, signature_of
+from hermes_agent.tools.schema import Unusable, signature_of
 
 
 def book(room: int, view: Literal["sea", "yard"] = "sea", guests: list[str] | None = None) -> None:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import pytest
 
 from hermes_agent.app.manifest import TOOLSETS, manifest
+from hermes_agent.core.chat import Standing
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Standing
 from hermes_agent.tools.surfaces import (
     BEHIND,
     STRANGERS_HAVE,

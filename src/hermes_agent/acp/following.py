@@ -21,9 +21,9 @@ from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.questions import open_of
 from hermes_agent.app.operations.sessions import SessionRecord, get_session, last_number, read_log
 from hermes_agent.app.system import System
+from hermes_agent.core.chat import Busy, Conversation, Inbound
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Entry, MessageTaken, Replied, RunEnded, Seen, Undone
-from hermes_agent.core.inbound import Busy, Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.tasks import spawn
 

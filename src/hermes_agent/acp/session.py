@@ -17,12 +17,11 @@ from hermes_agent.acp.speech import notice
 from hermes_agent.app.operations.questions import answer_in_words, answer_question, answer_to
 from hermes_agent.app.operations.sessions import SessionRecord, last_number
 from hermes_agent.app.system import System
+from hermes_agent.core.chat import Inbound
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NothingMore
 from hermes_agent.core.events import Answered, Asked, MessageTaken, Outcome, Replied, RunEnded, Seen
-from hermes_agent.core.inbound import Inbound
-from hermes_agent.core.messages import Origin, Text
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.messages import Origin, StopReason, Text, Usage
 from hermes_agent.core.quick_replies import ONCE, TRUST
 from hermes_agent.host.tasks import spawn
 

@@ -24,8 +24,8 @@ from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.sessions import SessionRecord
 from hermes_agent.app.system import System
 from hermes_agent.app.tool_sources import EditorServer
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.errors import ConfigError, HermesError
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.mandate import Work
 
 T = TypeVar("T", bound=BaseModel)

@@ -23,8 +23,7 @@ from hermes_agent.core.events import (
     ToolStarted,
     TurnStarted,
 )
-from hermes_agent.core.messages import Image, Text, Thinking, ToolCall, ToolResult
-from hermes_agent.core.model import Retrying, TextDelta, ThinkingDelta
+from hermes_agent.core.messages import Image, Retrying, Text, TextDelta, Thinking, ThinkingDelta, ToolCall, ToolResult
 from hermes_agent.core.shown import additions, words_of
 from hermes_agent.core.streamed import Words
 

@@ -11,11 +11,10 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import field, replace
 from typing import Any, Protocol, TypeVar
 
-from hermes_agent.agent.agent import Agent, Labels, Proposed
-from hermes_agent.agent.context import RunContext
+from hermes_agent.agent.agent import Agent, Labels, Proposed, RunContext
 from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.prompt import without_mark
 from hermes_agent.agent.session import Session
-from hermes_agent.agent.tail import without_mark
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import NOWHERE, Capability, Effect
 from hermes_agent.core.errors import (

@@ -10,8 +10,7 @@ from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session
 from hermes_agent.core.errors import ContextTooLong, EmptyReply
 from hermes_agent.core.events import Notice, Replied, TurnStarted
-from hermes_agent.core.messages import Message, ToolCall
-from hermes_agent.core.model import ModelRequest, Prefix, Remark, Reply, Retrying, TextDelta
+from hermes_agent.core.messages import Message, ModelRequest, Prefix, Remark, Reply, Retrying, TextDelta, ToolCall
 
 
 async def ask(agent: Agent, session: Session, journal: Journal, *, use_tools: bool = True) -> Reply:

@@ -28,7 +28,7 @@ from hermes_agent.core.events import (
     ToolProgress,
     ToolStarted,
 )
-from hermes_agent.core.model import Prefix
+from hermes_agent.core.messages import Prefix
 from hermes_agent.core.section import Section
 from hermes_agent.store.database import Store
 from hermes_agent.store.effects import Intent

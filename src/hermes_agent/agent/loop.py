@@ -10,12 +10,11 @@ from hermes_agent.agent.inbox import take_inbox
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.stop import WITHDRAWN, CutShort, StopSwitch
+from hermes_agent.core.chat import TAKEN_BACK
+from hermes_agent.core.clock import Ids
 from hermes_agent.core.errors import HermesError, LimitReached, StoreError, TimedOut, ToolError
 from hermes_agent.core.events import MessageTaken, Notice, Outcome, Replied, RunEnded, RunStarted, ToolEnded, Undone
-from hermes_agent.core.ids import Ids
-from hermes_agent.core.inbound import TAKEN_BACK
-from hermes_agent.core.messages import Message, Origin, Role, Text, ToolResult, said
-from hermes_agent.core.model import Reply, StopReason, Usage
+from hermes_agent.core.messages import Message, Origin, Reply, Role, StopReason, Text, ToolResult, Usage, said
 from hermes_agent.store.inbox import Ending
 
 MAX_CONTINUATIONS = 3

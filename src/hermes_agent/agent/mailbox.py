@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import field
 from typing import Protocol
 
+from hermes_agent.core.chat import Busy, Inbound
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Busy, Inbound
 from hermes_agent.core.messages import Text
 from hermes_agent.store.database import Store
 from hermes_agent.store.inbox import Ending, Unreadable

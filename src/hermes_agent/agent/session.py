@@ -31,6 +31,7 @@ from hermes_agent.core.messages import (
     Message,
     Origin,
     Role,
+    StopReason,
     Text,
     ToolCall,
     ToolResult,
@@ -38,7 +39,6 @@ from hermes_agent.core.messages import (
     trust_in,
     trust_of,
 )
-from hermes_agent.core.model import StopReason
 from hermes_agent.core.section import tokens_of
 
 LARGEST_SCALE = 4.0

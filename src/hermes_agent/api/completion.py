@@ -26,8 +26,7 @@ from hermes_agent.api.run_view import CHAT, RunView, shown
 from hermes_agent.api.service import SELF, Begun, Wish
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.streamed import Words
-from hermes_agent.host.inbound.message import Refused
-from hermes_agent.host.inbound.sse import DONE, event, streamed
+from hermes_agent.host.inbound.message import DONE, Refused, event, streamed
 from hermes_agent.host.tasks import spawn
 
 SESSION = "x-hermes-session-id"

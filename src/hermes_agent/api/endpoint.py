@@ -18,10 +18,9 @@ from hermes_agent.api.service import AgentService
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.settings import ApiSettings
 from hermes_agent.app.system import System
+from hermes_agent.core.chat import Principal, Standing
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Principal, Standing
-from hermes_agent.host.inbound.guard import read
-from hermes_agent.host.inbound.message import Refused, Request, Response
+from hermes_agent.host.inbound.message import Refused, Request, Response, read
 
 B = TypeVar("B")
 Q = TypeVar("Q")

@@ -7,9 +7,9 @@ import hmac
 from collections.abc import Callable, Mapping
 
 from hermes_agent.app.settings import API_KEY, API_OWNER, API_PLATFORM, ApiSettings
+from hermes_agent.core.chat import Principal, Standing
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Principal, Standing
 
 SHORTEST_KEY = 16
 """Characters. Less than that can be tried out."""

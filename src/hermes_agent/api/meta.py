@@ -15,8 +15,8 @@ from hermes_agent.api.response_schemas import Health, ModelFacts, ModelList, Ski
 from hermes_agent.api.service import SELF
 from hermes_agent.app.operations.skills import list_skills
 from hermes_agent.app.system import System
+from hermes_agent.core.chat import Standing
 from hermes_agent.core.errors import NoModel
-from hermes_agent.core.inbound import Standing
 from hermes_agent.host.inbound.message import Response
 from hermes_agent.version import VERSION
 

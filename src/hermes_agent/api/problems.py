@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from hermes_agent.core.errors import HermesError, StoreError, UnknownCard, UnknownSession
-from hermes_agent.host.inbound.message import Refused, Response
-from hermes_agent.host.inbound.sse import written
+from hermes_agent.host.inbound.message import Refused, Response, written
 
 JSON = "application/json"
 AGAIN = {"retry-after": "1"}

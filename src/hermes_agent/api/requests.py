@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from hermes_agent.api.problems import bad
-from hermes_agent.core.inbound import Principal
+from hermes_agent.core.chat import Principal
 from hermes_agent.core.messages import File, Image, Origin, Text
 
 DATA_URL = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+)(?:;[\w=.+-]+)*;base64,(?P<data>[A-Za-z0-9+/=\s]*)")

@@ -26,8 +26,7 @@ from hermes_agent.api.runs import Number
 from hermes_agent.api.service import SELF, Begun
 from hermes_agent.app.operations.sessions import delete_session, has_other_mail, log_of
 from hermes_agent.core.events import MessageTaken
-from hermes_agent.host.inbound.message import Refused
-from hermes_agent.host.inbound.sse import event, streamed
+from hermes_agent.host.inbound.message import Refused, event, streamed
 
 KNOWN = "What was said before is known from `previous_response_id`: give the new message alone."
 STATUS = {

@@ -26,7 +26,7 @@ from hermes_agent.core.events import (
     RunEnded,
     Seen,
 )
-from hermes_agent.core.model import Usage
+from hermes_agent.core.messages import Usage
 
 RUN = "run"
 RESPONSE = "resp"

@@ -17,12 +17,11 @@ from hermes_agent.api.response_schemas import ChildFacts, ChildList, Done, Run
 from hermes_agent.api.run_view import Ref, RunView
 from hermes_agent.api.service import SELF
 from hermes_agent.app.operations.sessions import run_log
+from hermes_agent.core.chat import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.errors import NothingMore, UnknownSession
 from hermes_agent.core.events import RunStarted, Seen
-from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Text
-from hermes_agent.host.inbound.message import Refused
-from hermes_agent.host.inbound.sse import event, streamed
+from hermes_agent.host.inbound.message import Refused, event, streamed
 from hermes_agent.host.late import late
 
 LAST = "last-event-id"

@@ -26,10 +26,8 @@ from hermes_agent.app.settings import API_KEY, DRAIN_SECONDS, SERVED, Settings
 from hermes_agent.app.system import System, served
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.host.inbound.guard import SAFE, check_names
 from hermes_agent.host.inbound.listener import Listening, Routes, listen
-from hermes_agent.host.inbound.message import Handler, Policy, Request, Response
-from hermes_agent.host.inbound.sse import written
+from hermes_agent.host.inbound.message import SAFE, Handler, Policy, Request, Response, check_names, written
 from hermes_agent.host.paths import Home
 
 

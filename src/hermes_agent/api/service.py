@@ -30,12 +30,11 @@ from hermes_agent.app.operations.sessions import (
     read_log,
 )
 from hermes_agent.app.system import System
+from hermes_agent.core.chat import Busy, Conversation, Inbound, Principal, Standing, own_name, workspace_of
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NoModel, NothingMore, UnknownSession
 from hermes_agent.core.events import RunEnded, Seen
-from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing, own_name, workspace_of
-from hermes_agent.host.inbound.message import Refused
-from hermes_agent.host.inbound.sse import written
+from hermes_agent.host.inbound.message import Refused, written
 from hermes_agent.host.tasks import spawn
 
 SELF = "hermes"

@@ -11,10 +11,9 @@ from dataclasses import replace
 from hermes_agent.app.commands.command import Desk, NoCommand, command_of, find_command, perform
 from hermes_agent.app.operations.questions import answer_in_words, answer_question, answer_to
 from hermes_agent.app.system import System
+from hermes_agent.core.chat import SAID, Content, Conversation, Inbound, Letter
 from hermes_agent.core.errors import HermesError, StoreError, UnknownSession
-from hermes_agent.core.inbound import SAID, Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
-from hermes_agent.core.outbound import Content, Letter
 from hermes_agent.core.quick_replies import may_answer
 from hermes_agent.host.tasks import spawn
 from hermes_agent.runs.one_run import give_back, told_of

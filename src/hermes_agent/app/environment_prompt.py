@@ -12,7 +12,7 @@ from hermes_agent.agent.prompt import Environment
 from hermes_agent.core.errors import HomeError
 from hermes_agent.core.messages import Origin
 from hermes_agent.core.section import BYTES_PER_TOKEN
-from hermes_agent.host.files import sentence
+from hermes_agent.host.paths import sentence
 from hermes_agent.memory.notes import SOUL, Notes
 from hermes_agent.memory.settings import Person, Target
 from hermes_agent.scanner import scan

@@ -18,15 +18,13 @@ from hermes_agent.app.environment_prompt import CONTEXT_FILES, OTHER_CONTEXT_FIL
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Notice
-from hermes_agent.core.plural import plural
 from hermes_agent.core.quick_replies import FOLDER
-from hermes_agent.host.files import read_small
-from hermes_agent.host.paths import Home
+from hermes_agent.core.shown import plural
+from hermes_agent.host.paths import Home, read_small
 from hermes_agent.sandbox.walls import Walls
 from hermes_agent.scanner.scan import alarms
-from hermes_agent.skills.depot import own_files
-from hermes_agent.skills.places import PROJECT_FOLDERS
-from hermes_agent.skills.state import JsonFile, without
+from hermes_agent.skills.depot import JsonFile, own_files, without
+from hermes_agent.skills.skill import PROJECT_FOLDERS
 
 FILE = "trusted-folders.json"
 SPEAKING = (*CONTEXT_FILES, *OTHER_CONTEXT_FILES, ".mcp.json")

@@ -17,12 +17,11 @@ from hermes_agent.app.environment_prompt import CONTEXT_FILES, OTHER_CONTEXT_FIL
 from hermes_agent.app.manifest import TOOLSETS
 from hermes_agent.app.operations.checkpoints import checkpoints_of
 from hermes_agent.app.process import APPROVALS, Options
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.chat import own_name
+from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import GoingInCircles, HermesError, Refused, Unapproved
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.inbound import own_name
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer
 from hermes_agent.host.late import Needs
@@ -31,23 +30,23 @@ from hermes_agent.host.secrets import Secrets
 from hermes_agent.sandbox.jail import scrubbed
 from hermes_agent.sandbox.place import Command
 from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoints
-from hermes_agent.tools.excerpt import Spill, caps_of
-from hermes_agent.tools.files.guard import Guard
-from hermes_agent.tools.files.readlog import ReadLog, content_hash
+from hermes_agent.tools.files.guard import Guard, ReadLog, content_hash
 from hermes_agent.tools.guardrails import Call, Watch, call_of
+from hermes_agent.tools.output import Spill, caps_of
 from hermes_agent.tools.permission.permission import Permission
 from hermes_agent.tools.permission.remembered import RememberedFile
 from hermes_agent.tools.permission.requests import (
     COMMAND,
     Allowed,
+    Ask,
     Decision,
     Denied,
     NeedsApproval,
     Request,
+    Smart,
     fingerprint,
     what,
 )
-from hermes_agent.tools.permission.smart import Ask, Smart
 from hermes_agent.tools.permission.unasked import Standpoint
 from hermes_agent.tools.settings import ApprovalSettings, CheckpointSettings, GuardrailSettings, TerminalSettings
 from hermes_agent.tools.starting import Outside

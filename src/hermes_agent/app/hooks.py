@@ -21,14 +21,14 @@ import msgspec
 from hermes_agent.agent.agent import Proposed
 from hermes_agent.agent.session import Session as View
 from hermes_agent.app.settings import HookSettings
+from hermes_agent.core.chat import Conversation, Inbound
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError, HermesError, Refused
 from hermes_agent.core.events import Outcome, RunEnded
-from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.mandate import Work
 from hermes_agent.core.messages import Origin, Quoted, Text
 from hermes_agent.core.tool import Answer
-from hermes_agent.host.files import read_small, write_private
+from hermes_agent.host.paths import read_small, write_private
 from hermes_agent.host.process import open_piped
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.jail import scrubbed

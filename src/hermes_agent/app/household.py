@@ -8,12 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from hermes_agent.app.settings import StoreSettings
-from hermes_agent.core.clock import Clock, SystemClock
+from hermes_agent.core.chat import Principal, Standing
+from hermes_agent.core.clock import Clock, Ids, RandomIds, SystemClock
 from hermes_agent.core.errors import HomeError
-from hermes_agent.core.ids import Ids, RandomIds
-from hermes_agent.core.inbound import Principal, Standing
-from hermes_agent.host.files import read_small, write_private
-from hermes_agent.host.paths import Home
+from hermes_agent.host.paths import Home, read_small, write_private
 from hermes_agent.host.process_table import below_agent
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.homes import KnownHome

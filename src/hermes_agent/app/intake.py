@@ -13,13 +13,12 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from hermes_agent.core.chat import Inbound, Standing, own_name, workspace_of
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, HomeError, InputTooLarge, StoreError
-from hermes_agent.core.inbound import Inbound, Standing, own_name, workspace_of
 from hermes_agent.core.messages import KEPT_WHOLE, File, Image, Origin, Text
 from hermes_agent.core.section import BYTES_PER_TOKEN
-from hermes_agent.host.files import PRIVATE_FILE, PRIVATE_FOLDER, reason, way_out
-from hermes_agent.host.paths import Home
+from hermes_agent.host.paths import PRIVATE_FILE, PRIVATE_FOLDER, Home, reason, way_out
 from hermes_agent.store.database import Store
 from hermes_agent.tools.files.content import SNIFFED, binary_kind, plain_text
 from hermes_agent.tools.files.content import image_type as image_type

@@ -12,21 +12,20 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.system import System
+from hermes_agent.core.chat import Conversation, Inbound
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.core.events import Event, MessageTaken, Outcome, Replied, RunEnded, ToolEnded
-from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text, ToolResult
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, find_home
-from hermes_agent.tools.schema import from_function
-from hermes_agent.tools.signature import Unusable
+from hermes_agent.tools.schema import Unusable, from_function
 
 if TYPE_CHECKING:
     from hermes_agent.replay.recorder import Recorder
     from hermes_agent.replay.replayer import Player
 
-TAPE = "hermes_agent.replay.cassettes:tape"
+TAPE = "hermes_agent.replay.recorder:tape"
 DEMO = "demo/scripted"
 
 

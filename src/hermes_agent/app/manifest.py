@@ -16,7 +16,7 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.app.tool_sources import FixedTools
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.mandate import Work
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.messages import ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 from hermes_agent.host.late import Needs
 from hermes_agent.tools.surfaces import check_toolset, toolsets_of

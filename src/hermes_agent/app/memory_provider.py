@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from hermes_agent.core.chat import Standings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, ToolError
-from hermes_agent.core.inbound import Standings
 from hermes_agent.core.tool import CallContext
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import Needs, late

@@ -13,7 +13,7 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.messages import ToolSchema
 from hermes_agent.core.tool import Quarantined
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.http import Http
@@ -23,8 +23,7 @@ from hermes_agent.providers.broker import Broker, Ledger
 from hermes_agent.providers.dialects import dialect_of
 from hermes_agent.providers.mixture import Mixture
 from hermes_agent.providers.route import KeySource, Route, SignIns, choose, has_own_address, vendor_of
-from hermes_agent.providers.routing.chain import Chain, Leg, by_name, leg_of
-from hermes_agent.providers.routing.cooldowns import CoolDowns, Use
+from hermes_agent.providers.routing.chain import Chain, CoolDowns, Leg, Use, by_name, leg_of
 from hermes_agent.providers.settings import MixtureSettings, ModelSettings
 from hermes_agent.providers.tool_schemas import fitted
 from hermes_agent.providers.vendor import Vendor

@@ -13,9 +13,8 @@ from hermes_agent.app.process import Options as Options
 from hermes_agent.app.settings import Settings, standing_by_key
 from hermes_agent.app.skills import Reserved
 from hermes_agent.app.system import SettingsSnapshots, System
-from hermes_agent.core.clock import Clock, SystemClock
-from hermes_agent.core.ids import Ids, RandomIds
-from hermes_agent.core.inbound import Standings
+from hermes_agent.core.chat import Standings
+from hermes_agent.core.clock import Clock, Ids, RandomIds, SystemClock
 from hermes_agent.core.spending import Rules
 from hermes_agent.host.config import load
 from hermes_agent.host.http import Http
@@ -23,8 +22,7 @@ from hermes_agent.host.late import late
 from hermes_agent.host.logs import open_log
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets, open_secrets
-from hermes_agent.replay.ledger import Book
-from hermes_agent.replay.seam import Seam
+from hermes_agent.replay.seam import Book, Seam
 from hermes_agent.runs.alarm import Alarm
 from hermes_agent.runs.front import Hermes
 from hermes_agent.runs.health import Health
@@ -32,7 +30,7 @@ from hermes_agent.store.database import open_store
 from hermes_agent.store.workers import Timings
 
 log = logging.getLogger(__name__)
-TAPES = "hermes_agent.replay.cassettes"
+TAPES = "hermes_agent.replay.recorder"
 
 
 @asynccontextmanager

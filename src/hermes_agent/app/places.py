@@ -14,11 +14,10 @@ from pathlib import Path
 from hermes_agent.app.settings import API_PORT, WEBHOOK_PORT
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, card_workspaces
-from hermes_agent.sandbox.jail import QUIET, jail_of, jail_or_none, scrubbed
+from hermes_agent.sandbox.jail import QUIET, is_apart, jail_of, jail_or_none, scrubbed, toolchains
 from hermes_agent.sandbox.network import Network
-from hermes_agent.sandbox.notifications import is_supported
 from hermes_agent.sandbox.place import NO_WALL, PLACES, Command, Place, PlaceFailed
-from hermes_agent.sandbox.toolchains import is_apart, toolchains
+from hermes_agent.sandbox.seccomp import is_supported
 from hermes_agent.sandbox.traffic import Callers
 from hermes_agent.sandbox.walls import CREDENTIAL_FILES, CREDENTIAL_FOLDERS, SYSTEM, SYSTEM_CREDENTIALS, Walls
 from hermes_agent.tools.settings import TerminalSettings
@@ -29,7 +28,7 @@ TRY_SECONDS, TRY_CODE = 60, 7
 OWN_PORTS = (API_PORT, WEBHOOK_PORT, 9119)
 # Loaded with the first command.
 PROXY = "hermes_agent.tools.web.egress:EgressProxy"
-WALLED = "hermes_agent.sandbox.walled:WalledPlace"
+WALLED = "hermes_agent.sandbox.piped:WalledPlace"
 THIN = "hermes_agent.sandbox.landlock:Thin"
 
 

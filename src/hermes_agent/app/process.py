@@ -11,18 +11,16 @@ from hermes_agent.app.chats.platforms import PlatformOf, own_platform
 from hermes_agent.app.folder_trust import TrustedFolders
 from hermes_agent.app.skills import Reserved
 from hermes_agent.app.tool_sources import EditorServers, FixedTools, ToolSource
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.chat import Principal, Standings
+from hermes_agent.core.clock import Clock, Ids
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.ids import Ids
-from hermes_agent.core.inbound import Principal, Standings
 from hermes_agent.core.spending import Rules
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import Needs, late
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets
-from hermes_agent.replay.ledger import Book
-from hermes_agent.replay.seam import Seam
+from hermes_agent.replay.seam import Book, Seam
 from hermes_agent.runs.front import Hermes
 from hermes_agent.runs.one_run import Afterwards, ClosingsOf, Service, no_closings
 from hermes_agent.store.database import Store
@@ -39,7 +37,7 @@ Tape: TypeAlias = "Recorder | Player"
 MakeSource = Callable[[Needs], ToolSource]
 """Makes a source of what there is; the front door is there."""
 APPROVALS = "approvals.yaml"
-POSTING = "hermes_agent.runs.posting:Posting"
+POSTING = "hermes_agent.runs.one_run:Posting"
 
 
 def delivers_nothing(_: str) -> bool:

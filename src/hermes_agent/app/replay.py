@@ -11,10 +11,10 @@ from hermes_agent.agent.stop import TIME_UP
 from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.system import System
+from hermes_agent.core.chat import Busy, Inbound
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Entry, Outcome, Replied, RunEnded, Seen, ToolEnded
-from hermes_agent.core.inbound import Busy, Inbound
 from hermes_agent.core.messages import Message
 from hermes_agent.host.paths import Home
 from hermes_agent.replay.cassette import Cassette

@@ -10,14 +10,14 @@ from typing import Literal
 from hermes_agent.agent.settings import AgentSettings, CompactionSettings
 from hermes_agent.app.auxiliary.settings import AuxiliarySettings
 from hermes_agent.app.chats.settings import GatewaySettings, PrivacySettings
+from hermes_agent.core.chat import Standing
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Standing
 from hermes_agent.core.spending import Limit, Rules, Scope, UnknownPrice, limit_of
 from hermes_agent.host.schema import section, setting
 from hermes_agent.learning.settings import CuratorSettings, LearningSettings
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.providers.settings import CredentialSettings, MixtureSettings, ModelOverride, ModelSettings
-from hermes_agent.skills.settings import SkillSettings
+from hermes_agent.skills.skill import SkillSettings
 from hermes_agent.tools.mcp.settings import McpServerSettings
 from hermes_agent.tools.settings import (
     ApprovalSettings,

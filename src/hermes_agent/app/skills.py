@@ -8,19 +8,16 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.chat import Conversation, Principal
+from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.inbound import Conversation, Principal
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.late import Needs, late
 from hermes_agent.host.paths import Home
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed
+from hermes_agent.skills.depot import StateFile, Usage
 from hermes_agent.skills.library import WHOLE_UP_TO, Candidates, Library, index_text
-from hermes_agent.skills.places import Places
-from hermes_agent.skills.settings import SkillSettings
-from hermes_agent.skills.skill import Layer, Occasion
-from hermes_agent.skills.state import StateFile, Usage
+from hermes_agent.skills.skill import Layer, Occasion, Places, SkillSettings
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.skills_index import SkillsIndex

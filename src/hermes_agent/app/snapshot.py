@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.compaction.compactor import Compactor, Shortens
 from hermes_agent.agent.journal import Journal
-from hermes_agent.agent.prompt import Environment, SessionPrompt, sections_of
-from hermes_agent.agent.tail import Now, Tail, TailSource
+from hermes_agent.agent.prompt import Environment, Now, SessionPrompt, Tail, TailSource, sections_of
 from hermes_agent.app.auxiliary.background_models import BackgroundModels, OfRun
 from hermes_agent.app.chats.people import People
 from hermes_agent.app.chats.platforms import ThisRun, place_of
@@ -38,13 +37,11 @@ from hermes_agent.app.work import (
     work_ended,
     work_part,
 )
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.chat import Standings, own_name
+from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.errors import HermesError, NoModel
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.inbound import Standings, own_name
 from hermes_agent.core.mandate import Mandate
-from hermes_agent.core.messages import Origin
-from hermes_agent.core.model import Model, ToolSchema
+from hermes_agent.core.messages import Model, Origin, ToolSchema
 from hermes_agent.core.section import Section
 from hermes_agent.core.spending import Budget
 from hermes_agent.host.config import Loaded
@@ -60,8 +57,7 @@ from hermes_agent.providers.catalog import UNKNOWN_WINDOW
 from hermes_agent.providers.local import real_window
 from hermes_agent.providers.redacted import Redacted
 from hermes_agent.providers.route import Route
-from hermes_agent.replay.ledger import Book, RunLedger, StoredLedger
-from hermes_agent.replay.seam import Seam
+from hermes_agent.replay.seam import Book, RunLedger, Seam, StoredLedger
 from hermes_agent.runs.front import Hermes
 from hermes_agent.runs.one_run import Afterwards
 from hermes_agent.sandbox.place import Place, PlaceFailed
@@ -228,7 +224,7 @@ class SettingsSnapshot:
 
 WALLED = frozenset({"shell", "code"})
 """Toolsets that only the owner has where no wall stands."""
-UNFENCED = "hermes_agent.memory.unfenced:Unfenced"
+UNFENCED = "hermes_agent.memory.recall:Unfenced"
 SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
 
 

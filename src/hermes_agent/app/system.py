@@ -14,18 +14,19 @@ from hermes_agent.agent.session import Session as View
 from hermes_agent.app.intake import Intake, is_small
 from hermes_agent.app.learning.learner import Learner
 from hermes_agent.app.models import refused_by, route_of
+from hermes_agent.app.process import Options as Options
 from hermes_agent.app.process import Process
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
 from hermes_agent.app.snapshot import SettingsSnapshot, agent_at, agent_of, prompt_of
 from hermes_agent.app.toolkit import CLI
 from hermes_agent.app.work import mandate_of, work_part
+from hermes_agent.core.chat import Inbound
+from hermes_agent.core.clock import RandomIds
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.core.events import RunEnded
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.inbound import Inbound
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.messages import ToolSchema
 from hermes_agent.core.section import Section
 from hermes_agent.core.tool import Quarantined
 from hermes_agent.host.config import Loaded

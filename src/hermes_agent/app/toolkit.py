@@ -15,9 +15,9 @@ from hermes_agent.app.process import APPROVALS, Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Reserved, Skills
 from hermes_agent.app.tool_sources import EditorServers, Toolsets, ToolSource
+from hermes_agent.core.chat import Standing, Standings
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.effects import Capability, Effect
-from hermes_agent.core.inbound import Standing, Standings
 from hermes_agent.core.tool import Answer, Quarantined, Tool
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import Needs, late
@@ -37,7 +37,7 @@ from hermes_agent.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
     from hermes_agent.app.manifest import BuiltIn
-    from hermes_agent.tools.permission.smart import Ask
+    from hermes_agent.tools.permission.requests import Ask
 
 SOURCES: Mapping[str, str] = {
     "built-in": "hermes_agent.app.manifest:BuiltIn",
@@ -51,7 +51,7 @@ HOOKS = (
     "hermes_agent.app.guards:subfolder_context_hook",
     "hermes_agent.app.guards:guardrail_hook",
     "hermes_agent.app.guards:permission_hook",
-    "hermes_agent.app.learning.gatekeeping:learning_hook",
+    "hermes_agent.app.learning.work:learning_hook",
     "hermes_agent.app.guards:checkpoint_hook",
 )
 """What stands around every call, in its order: each is made of the needs when the first call comes."""

@@ -22,8 +22,8 @@ from hermes_agent.app.system import System
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import Invocation, recording_of
 from hermes_agent.cli.result import Result, answer_of, failed_with
+from hermes_agent.core.chat import Conversation, Inbound, Standing
 from hermes_agent.core.events import Event, Notice, Outcome, RunEnded, Seen, ToolEnded, ToolStarted
-from hermes_agent.core.inbound import Conversation, Inbound, Standing
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.quick_replies import reply_in, with_keys
 from hermes_agent.host.loops import asked_to_end, heeding

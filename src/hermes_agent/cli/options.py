@@ -196,7 +196,7 @@ def _one(option: Option | None, attached: str | None, rest: list[str]) -> Values
     return {option.field: (value,) if option.repeats else value}
 
 
-TAPE = "hermes_agent.replay.cassettes:tape"
+TAPE = "hermes_agent.replay.recorder:tape"
 
 
 def recording_of(invocation: Invocation) -> Recorder | Player | None:

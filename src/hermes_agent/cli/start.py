@@ -18,9 +18,8 @@ from hermes_agent.cli.options import EVERYTHING, Invocation, parse
 from hermes_agent.cli.table import BELOW_AGENT, CHILDS, NO_HOME
 from hermes_agent.core.activity import Activity, activity
 from hermes_agent.core.errors import HermesError, Refused
-from hermes_agent.host.files import sentence
 from hermes_agent.host.late import late
-from hermes_agent.host.paths import environment, find_home
+from hermes_agent.host.paths import environment, find_home, sentence
 from hermes_agent.tools.files.content import SNIFFED, binary_kind, image_type, plain_text
 
 if TYPE_CHECKING:

@@ -9,8 +9,17 @@ from typing import Literal
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.forms import Field
-from hermes_agent.core.messages import Message, Origin
-from hermes_agent.core.model import CallDelta, Continuing, Retrying, StopReason, TextDelta, ThinkingDelta, Usage
+from hermes_agent.core.messages import (
+    CallDelta,
+    Continuing,
+    Message,
+    Origin,
+    Retrying,
+    StopReason,
+    TextDelta,
+    ThinkingDelta,
+    Usage,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

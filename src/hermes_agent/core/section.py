@@ -9,8 +9,19 @@ from functools import lru_cache
 from typing import assert_never
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.messages import File, Image, Message, Origin, Part, Text, Thinking, ToolCall, ToolResult
-from hermes_agent.core.model import Prefix, ToolSchema
+from hermes_agent.core.messages import (
+    File,
+    Image,
+    Message,
+    Origin,
+    Part,
+    Prefix,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    ToolSchema,
+)
 
 BYTES_PER_TOKEN = 4
 

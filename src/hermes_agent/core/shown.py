@@ -1,4 +1,4 @@
-"""What people are shown of a message: their own words, and a label for each thing that stands beside them."""
+"""What people are shown of a message: their own words, a label for each thing beside them; counts with their noun."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import re
 from collections.abc import Iterator
 
 from hermes_agent.core.messages import NOTE, File, Image, Message, Origin, Part, Role, Text
-from hermes_agent.core.plural import plural
+
+
+def plural(count: int, one: str, several: str = "") -> str:
+    """`1 message`, `2 messages`; `several` where it is more than an `s` behind the noun."""
+    return f"{count:,} {one if count == 1 else several or f'{one}s'}"
+
 
 SKILL = re.compile(r"\[Skill ([\w-]+), folder ")
 FILE_NAME = re.compile(r"([^\n]{1,300}):\n")

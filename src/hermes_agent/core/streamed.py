@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes_agent.core.events import Event, Replied, TurnStarted
-from hermes_agent.core.model import Retrying, StopReason, TextDelta
+from hermes_agent.core.messages import Retrying, StopReason, TextDelta
 
 BETWEEN = "\n\n"
 """What stands between the texts of two turns of a run, as they are streamed."""

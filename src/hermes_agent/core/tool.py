@@ -12,8 +12,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect, Location
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.forms import Field
-from hermes_agent.core.messages import File, Image, Origin, Quoted, Text, Trust
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.messages import File, Image, Origin, Quoted, Text, ToolSchema, Trust
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

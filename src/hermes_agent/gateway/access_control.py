@@ -10,9 +10,9 @@ from enum import StrEnum
 from hermes_agent.app.chats.people import EVERYBODY, People, may, standing_of
 from hermes_agent.app.chats.pseudonyms import Pseudonyms
 from hermes_agent.app.chats.settings import ChannelSettings, ChatSettings
+from hermes_agent.core.chat import Conversation, Principal, Standing
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Conversation, Principal, Standing
-from hermes_agent.gateway.inbound_events import Media, Said, Sender
+from hermes_agent.gateway.channel import Media, Said, Sender
 
 MOST_NAMED = 100
 """People whom one message names that are hidden: whoever writes it chooses how many there are."""

@@ -16,12 +16,10 @@ from hermes_agent.app.chats.settings import place_at
 from hermes_agent.app.operations.chats import post
 from hermes_agent.app.operations.serving import outbox_of
 from hermes_agent.app.system import System
+from hermes_agent.core.chat import TOLD, Content, Conversation, Letter, Slot, SlotState, lost
 from hermes_agent.core.errors import LostLease, StoreError
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import TOLD, Content, Letter, Slot, SlotState, lost
-from hermes_agent.gateway.attempt import STORE_PAUSE, Attempt, in_the_end
 from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, TokenRefused
-from hermes_agent.gateway.channel_runtime import ChannelRuntime
+from hermes_agent.gateway.channel_runtime import STORE_PAUSE, Attempt, ChannelRuntime, in_the_end
 from hermes_agent.gateway.streaming import Streaming
 from hermes_agent.host.logs import log_of
 from hermes_agent.host.tasks import spawn

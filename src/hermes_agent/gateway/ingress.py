@@ -14,15 +14,14 @@ from hermes_agent.app.command_queue import CommandQueue, bypasses_queue, is_comm
 from hermes_agent.app.operations import serving
 from hermes_agent.app.operations.questions import answer_to
 from hermes_agent.app.system import System
+from hermes_agent.core.chat import CHANGED, SAID, Conversation, Inbound, Principal, Standing, workspace_of
 from hermes_agent.core.errors import HermesError, StoreError
-from hermes_agent.core.inbound import CHANGED, SAID, Conversation, Inbound, Principal, Standing, workspace_of
 from hermes_agent.core.messages import File, Image, Origin, Text
 from hermes_agent.core.quick_replies import replies_to
 from hermes_agent.gateway.access_control import Access, AccessControl, Refusal, harmless
 from hermes_agent.gateway.bounded_cache import BoundedCache
-from hermes_agent.gateway.channel import Channel
+from hermes_agent.gateway.channel import STRANGER, Channel, Heard, Invited, Pressed, Removed, Said, Withdrawn
 from hermes_agent.gateway.channel_runtime import ChannelRuntime, Minutes
-from hermes_agent.gateway.inbound_events import STRANGER, Heard, Invited, Pressed, Removed, Said, Withdrawn
 from hermes_agent.gateway.media import Downloads, parts_of
 from hermes_agent.gateway.streaming import Known, Streaming
 

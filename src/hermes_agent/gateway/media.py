@@ -11,14 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from hermes_agent.core.chat import Conversation, Inbound
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import File, Image, Origin, Text
 from hermes_agent.gateway.access_control import harmless
-from hermes_agent.gateway.channel import Channel, ChannelError, NeverHere
-from hermes_agent.gateway.inbound_events import Media, Said
+from hermes_agent.gateway.channel import Channel, ChannelError, Media, NeverHere, Said
 from hermes_agent.gateway.service import FETCH_SECONDS
-from hermes_agent.host.files import write_private
+from hermes_agent.host.paths import write_private
 
 PICTURES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 """How the pictures begin that models look at. That a message calls its file one is not enough: what is none makes each

@@ -20,14 +20,13 @@ from hermes_agent.core.activity import activity
 from hermes_agent.core.errors import ConfigError, HermesError, HomeError, LostLease, StoreError
 from hermes_agent.core.events import Seen
 from hermes_agent.gateway.access_control import AccessControl
-from hermes_agent.gateway.channel import Channel, ChannelError, Kind, Needs, NotNow, TokenRefused, no_option
+from hermes_agent.gateway.channel import Channel, ChannelError, Heard, Kind, Needs, NotNow, TokenRefused, no_option
 from hermes_agent.gateway.channel_runtime import ChannelRuntime, Channels, made
 from hermes_agent.gateway.delivery import Delivery, Notices
-from hermes_agent.gateway.inbound_events import Heard
 from hermes_agent.gateway.ingress import Ingress
 from hermes_agent.gateway.streaming import Streaming
 from hermes_agent.host.http import Http
-from hermes_agent.host.lock_file import LockFile, holder_of
+from hermes_agent.host.locks import LockFile, holder_of
 from hermes_agent.host.paths import Home, locks_of_all_homes
 from hermes_agent.host.tasks import spawn
 

@@ -13,8 +13,7 @@ import msgspec
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HomeError
 from hermes_agent.gateway.channel_runtime import ChannelRuntime
-from hermes_agent.host.files import read_small, write_private
-from hermes_agent.host.paths import Home
+from hermes_agent.host.paths import Home, read_small, write_private
 from hermes_agent.host.process_table import Identity, is_alive, row_of
 
 MARK = "gateway-*.json"

@@ -12,6 +12,7 @@ from dataclasses import field
 from hermes_agent.app.operations.chats import post
 from hermes_agent.app.operations.serving import check_run, outbox_of
 from hermes_agent.app.system import System
+from hermes_agent.core.chat import Content, Conversation, Letter, Piece, SlotState
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import StoreError
 from hermes_agent.core.events import (
@@ -28,15 +29,12 @@ from hermes_agent.core.events import (
     ToolStarted,
     TurnStarted,
 )
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.model import Retrying, TextDelta
-from hermes_agent.core.outbound import Content, Letter, Piece, SlotState
-from hermes_agent.gateway.attempt import in_the_end, in_time
+from hermes_agent.core.messages import Retrying, TextDelta
 from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow, OutcomeUnknown, Part
-from hermes_agent.gateway.channel_runtime import ChannelRuntime
+from hermes_agent.gateway.channel_runtime import ChannelRuntime, in_the_end, in_time
 from hermes_agent.host.tasks import spawn
-from hermes_agent.runs.posting import SILENT, reply_key, said_by
+from hermes_agent.runs.one_run import SILENT, reply_key, said_by
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from hermes_agent.core.errors import HomeError
-from hermes_agent.host.files import reason, way_out, write_private
 from hermes_agent.host.late import libraries
+from hermes_agent.host.paths import reason, way_out, write_private
 
 HERE, NO_REPLACE, EXCHANGE = -100, 1, 2
 """Of Linux's renameat2."""

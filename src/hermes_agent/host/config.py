@@ -11,10 +11,19 @@ from typing import Any, Generic, Literal, TypeVar
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError, HomeError
-from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.late import late
-from hermes_agent.host.paths import Home, environment
-from hermes_agent.host.schema import Checked, Plain, PlainMap, Problem, build, find, fingerprint, plain_at, with_value
+from hermes_agent.host.paths import Home, environment, read_small, write_private
+from hermes_agent.host.schema import (
+    Checked,
+    Plain,
+    PlainMap,
+    Problem,
+    build,
+    find,
+    fingerprint,
+    plain_at,
+    with_value,
+)
 
 S = TypeVar("S")
 Basis = Literal["file", "last good", "defaults"]

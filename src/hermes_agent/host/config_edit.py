@@ -14,11 +14,10 @@ from yaml import YAMLError
 
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.config import Loaded, remember
-from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.late import libraries
-from hermes_agent.host.lock_file import locked
+from hermes_agent.host.locks import locked
 from hermes_agent.host.nearest import nearest_key
-from hermes_agent.host.paths import Home
+from hermes_agent.host.paths import Home, read_small, write_private
 from hermes_agent.host.schema import Checked, Plain, PlainMap, Setting, find, plain_at, renamed_to, walk
 from hermes_agent.host.yaml_check import check, compose, parse_value
 

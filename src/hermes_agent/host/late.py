@@ -33,7 +33,6 @@ LIBRARIES: Mapping[str, str] = {
     "ruamel_yaml": "ruamel.yaml",
     "tomllib": "tomllib",
     "tzdata": "tzdata",
-    "vodozemac": "vodozemac",
     "wcwidth": "wcwidth",
     "websockets": "httpx2.websockets",
     "wsproto": "wsproto",

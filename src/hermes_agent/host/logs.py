@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
-from hermes_agent.host.files import PRIVATE_FILE
+from hermes_agent.host.paths import PRIVATE_FILE
 
 LARGEST = 5 * 1024 * 1024
 KEPT = 3

@@ -13,9 +13,8 @@ from urllib.parse import quote, quote_plus
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError, HomeError
-from hermes_agent.host.files import read_small, write_private
-from hermes_agent.host.lock_file import locked
-from hermes_agent.host.paths import Home, environment
+from hermes_agent.host.locks import locked
+from hermes_agent.host.paths import Home, environment, read_small, write_private
 from hermes_agent.host.secret_rules import Put, hide_keys
 
 SHORTEST_HIDDEN = 8

@@ -15,7 +15,7 @@ import msgspec
 
 from hermes_agent.agent.act import failure
 from hermes_agent.agent.ask import with_own_ids
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.clock import Clock, Ids
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import (
     BadArguments,
@@ -26,9 +26,19 @@ from hermes_agent.core.errors import (
     StoreError,
     ToolError,
 )
-from hermes_agent.core.ids import Ids
-from hermes_agent.core.messages import Message, Origin, Role, ToolCall, ToolResult, Trust, trust_of
-from hermes_agent.core.model import Model, ModelRequest, Prefix, Reply
+from hermes_agent.core.messages import (
+    Message,
+    Model,
+    ModelRequest,
+    Origin,
+    Prefix,
+    Reply,
+    Role,
+    ToolCall,
+    ToolResult,
+    Trust,
+    trust_of,
+)
 from hermes_agent.core.tool import Answer, Tool, unexpected
 from hermes_agent.learning.drafts import (
     Checked,
@@ -42,8 +52,7 @@ from hermes_agent.learning.drafts import (
     Writers,
     draft_of,
 )
-from hermes_agent.learning.gate import DICTATED, MEANT, LessonGate
-from hermes_agent.learning.proposing import Proposing, end_equal
+from hermes_agent.learning.proposing import DICTATED, MEANT, LessonGate, Proposing, end_equal
 from hermes_agent.learning.sources import LIBRARY, Sources
 from hermes_agent.memory.settings import is_shared
 from hermes_agent.store.database import Store

@@ -11,11 +11,10 @@ from enum import StrEnum
 
 from hermes_agent.agent.mailbox import Change
 from hermes_agent.agent.session import Session
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.clock import Clock, Ids
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LostLease, StoreError
 from hermes_agent.core.events import Outcome, RunEnded
-from hermes_agent.core.ids import Ids
 from hermes_agent.host.logs import log_of
 from hermes_agent.host.tasks import spawn
 from hermes_agent.store.database import Store

@@ -8,18 +8,15 @@ from dataclasses import field
 from datetime import date
 
 from hermes_agent.agent.session import Session, fold
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.clock import Clock, Ids
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LimitReached, ProviderError
 from hermes_agent.core.events import ContextAdded, Entry, MessageTaken, Replied, ToolEnded
-from hermes_agent.core.ids import Ids
-from hermes_agent.core.messages import Message, Origin, Text, Trust, said, trust_in
-from hermes_agent.core.model import Model, Prefix
+from hermes_agent.core.messages import Message, Model, Origin, Prefix, Text, Trust, said, trust_in
 from hermes_agent.learning.dispatch import Dispatch, Pass, Spending, Tally, Through
 from hermes_agent.learning.drafts import EvidenceGate, Gate, Writers, evidence_of
-from hermes_agent.learning.gate import sources_of
 from hermes_agent.learning.jobs import Unfinished, What, used_by
-from hermes_agent.learning.proposing import Proposing
+from hermes_agent.learning.proposing import Proposing, sources_of
 from hermes_agent.learning.settings import LearningSettings
 from hermes_agent.learning.sources import Sources
 from hermes_agent.learning.stubs import stubbed

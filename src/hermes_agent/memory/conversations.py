@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.clock import moment
 from hermes_agent.core.errors import UnknownSession
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.store.database import Store
 from hermes_agent.store.finding.ranking import Spoken, marked
 from hermes_agent.store.search import Found, Scope

@@ -9,16 +9,14 @@ from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.clock import Clock, Ids
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, HomeError, Protected
-from hermes_agent.core.ids import Ids
 from hermes_agent.core.messages import Origin, Quoted
 from hermes_agent.core.section import fenced
 from hermes_agent.host.atomic_swap import aside_of, replace_known
-from hermes_agent.host.files import PRIVATE_FOLDER, read_small
 from hermes_agent.host.locks import held, in_thread
-from hermes_agent.host.paths import Home
+from hermes_agent.host.paths import PRIVATE_FOLDER, Home, read_small
 from hermes_agent.memory.entries import BETWEEN, Operation, applied, decoded, entries_of, joined, merged, size_of
 from hermes_agent.memory.settings import MemorySettings, Person, Target
 from hermes_agent.scanner.scan import screened

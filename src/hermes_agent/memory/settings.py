@@ -7,8 +7,8 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Literal
 
+from hermes_agent.core.chat import Conversation, Standing
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Conversation, Standing
 from hermes_agent.core.messages import Origin
 from hermes_agent.host.schema import setting
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
+from hermes_agent.core.chat import Standings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import BadArguments, HermesError, StoreError, ToolError
-from hermes_agent.core.inbound import Standings
 from hermes_agent.core.messages import Origin, Quoted, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.late import Needs, late

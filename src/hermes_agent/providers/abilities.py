@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hermes_agent.core.messages import Image, Part, ToolResult
-from hermes_agent.core.model import ModelRequest
-from hermes_agent.providers.budget import REPLY_SHARE, SMALL_WINDOW
+from hermes_agent.core.messages import Image, ModelRequest, Part, ToolResult
 from hermes_agent.providers.catalog import ModelFacts, catalogue_date
 from hermes_agent.providers.route import Route
+from hermes_agent.providers.routing.endpoint import REPLY_SHARE, SMALL_WINDOW
 
 # Below this even the prompt and the tools take a noticeable part.
 TIGHT_WINDOW = 16_384

@@ -16,15 +16,21 @@ from hermes_agent.core.errors import (
     ProviderError,
     ThinkingRefused,
 )
-from hermes_agent.core.messages import File, Image, Message, Part, Role, Text, ToolResult
-from hermes_agent.core.model import (
+from hermes_agent.core.messages import (
     Continuing,
     Delta,
+    File,
+    Image,
+    Message,
     ModelRequest,
+    Part,
     Remark,
     Reply,
     Retrying,
+    Role,
     StopReason,
+    Text,
+    ToolResult,
     Usage,
 )
 from hermes_agent.providers.abilities import limits_for

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.model import Usage
+from hermes_agent.core.messages import Usage
 from hermes_agent.providers.settings import ModelOverride, PriceOverride
 from hermes_agent.providers.vendor import LEVELS, Level, Vendor
 

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import MalformedReply, ProviderError, Stalled, TimedOut, Unreachable
-from hermes_agent.core.model import Delta
+from hermes_agent.core.messages import Delta
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.providers.dialect import Dialect
-from hermes_agent.providers.outcomes import failure, refused
+from hermes_agent.providers.outcomes import Finished, Wire, failure, refused
 from hermes_agent.providers.reading import ReplyReader
 from hermes_agent.providers.route import Route
-from hermes_agent.providers.wire import Finished, Wire
 
 if TYPE_CHECKING:
     import httpx2

@@ -9,15 +9,14 @@ from typing import Any, ClassVar
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import MalformedReply
-from hermes_agent.core.messages import Message, Part, Role, Thinking
-from hermes_agent.core.model import ModelRequest, Prefix
+from hermes_agent.core.messages import Message, ModelRequest, Part, Prefix, Role, Thinking
 from hermes_agent.providers.catalog import ModelFacts
+from hermes_agent.providers.outcomes import NO_NAMES, Framing, Names, Table, Taken, Wire
 from hermes_agent.providers.reading import BYTES_PER_TOKEN, ReplyReader, estimate, json_bytes
 from hermes_agent.providers.route import Route, output_limit
 from hermes_agent.providers.tool_schemas import PLAIN, SetAside, ToolRules, fitted, wire_name
 from hermes_agent.providers.vendor import Level
 from hermes_agent.providers.verifier import ANY_PICTURE, PictureRules, Sight, Transcript, Turn
-from hermes_agent.providers.wire import NO_NAMES, Framing, Names, Table, Taken, Wire
 
 LEAST_ROOM = 1_024
 

@@ -15,9 +15,9 @@ import msgspec
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HomeError
-from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
+from hermes_agent.host.paths import read_small, write_private
 from hermes_agent.providers.route import Route
 
 LOOK_SECONDS = 0.3

@@ -10,8 +10,7 @@ from dataclasses import replace
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import EmptyReply, HermesError, StoreError
-from hermes_agent.core.messages import Message, Origin, Role, said
-from hermes_agent.core.model import Delta, Model, ModelRequest, Remark, Reply
+from hermes_agent.core.messages import Delta, Message, Model, ModelRequest, Origin, Remark, Reply, Role, said
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.settings import MixtureSettings
 

@@ -1,4 +1,4 @@
-"""Classifies errors of providers as typed exceptions, each with a sentence that says what to do."""
+"""What a provider's reply comes down to: names and framing of its stream, and its errors as exceptions."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import (
     AuthRefused,
     BadRequest,
@@ -26,8 +28,46 @@ from hermes_agent.core.errors import (
     ThinkingRefused,
     TimedOut,
 )
+from hermes_agent.core.messages import StopReason, Text, Thinking, ToolCall, Usage
 from hermes_agent.providers.route import Route
-from hermes_agent.providers.wire import Table
+
+Table = Mapping[str, type[ProviderError]]
+Taken = frozenset[str] | set[str]
+Names = Mapping[str, str]
+NO_NAMES: Names = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """An encoded request: `path` follows the route's base URL, `body` is JSON in UTF-8."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A model's whole answer as decoded by a dialect. `cost` is in US dollars where the provider reported it."""
+
+    parts: tuple[Text | Thinking | ToolCall, ...]
+    stop: StopReason
+    usage: Usage
+    cost: float | None = None
+
+
+class Framing(Protocol):
+    """Splits the response's bytes into events.
+
+    - `feed` returns the data of the events that the bytes complete;
+    - `finish` returns what the end of the stream completes;
+    - raises only `MalformedReply`.
+    """
+
+    def feed(self, chunk: bytes) -> list[bytes]: ...
+
+    def finish(self) -> list[bytes]: ...
+
 
 SHOWN = 300
 # Where AWS says what kind of error it is: "ThrottlingException", an address may follow.

@@ -15,11 +15,23 @@ import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ContentRefused, EmptyReply, MalformedReply, ProviderError
-from hermes_agent.core.messages import File, Image, Part, Text, Thinking, ToolCall, ToolResult
-from hermes_agent.core.model import CallDelta, Delta, StopReason, TextDelta, ThinkingDelta, Usage
-from hermes_agent.providers.outcomes import failure, read_detail, reported
+from hermes_agent.core.messages import (
+    CallDelta,
+    Delta,
+    File,
+    Image,
+    Part,
+    StopReason,
+    Text,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from hermes_agent.providers.outcomes import NO_NAMES, Finished, Names, Table, Taken, failure, read_detail, reported
 from hermes_agent.providers.route import Route
-from hermes_agent.providers.wire import NO_NAMES, Finished, Names, Table, Taken
 
 IMAGE_TOKENS = 1_600
 BYTES_PER_TOKEN = 4
@@ -172,6 +184,22 @@ class TokenDetails(msgspec.Struct):
     cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
     thinking_tokens: int | None = None
+
+
+def counted(
+    sent: int | None, received: int | None, sent_details: TokenDetails | None, received_details: TokenDetails | None
+) -> Usage:
+    """Usage in OpenAI's counts: of input and output, and the details of each; not known where the input is not."""
+    if sent is None:
+        return Usage(known=False)
+    before, after = sent_details or TokenDetails(), received_details or TokenDetails()
+    return Usage(
+        input=sent,
+        output=received or 0,
+        cached=before.cached_tokens or 0,
+        cache_write=before.cache_write_tokens or 0,
+        reasoning=after.reasoning_tokens or 0,
+    )
 
 
 @dataclass(slots=True)

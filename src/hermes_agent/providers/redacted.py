@@ -7,15 +7,17 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import replace
 
-from hermes_agent.core.messages import Part, Text, Thinking
-from hermes_agent.core.model import (
+from hermes_agent.core.messages import (
     Delta,
     Model,
     ModelRequest,
+    Part,
     Remark,
     Reply,
     Retrying,
+    Text,
     TextDelta,
+    Thinking,
     ThinkingDelta,
     Through,
 )

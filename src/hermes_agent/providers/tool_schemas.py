@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.messages import ToolSchema
 
 Schema = dict[str, Any]
 

@@ -12,10 +12,9 @@ from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import CassetteError
-from hermes_agent.core.messages import Message
-from hermes_agent.core.model import ModelRequest, Prefix, TextDelta, ThinkingDelta
+from hermes_agent.core.messages import Message, ModelRequest, Prefix, TextDelta, ThinkingDelta
 from hermes_agent.core.section import short_hash, tools_text
-from hermes_agent.host.files import PRIVATE_FILE, reason, way_out
+from hermes_agent.host.paths import PRIVATE_FILE, reason, way_out
 from hermes_agent.replay.lines import (
     VERSION,
     Answered,
@@ -32,7 +31,7 @@ from hermes_agent.replay.lines import (
     line_of,
     plain_of,
 )
-from hermes_agent.store.bodies import plain, written
+from hermes_agent.store.transaction import plain, written
 
 Redact = Callable[[str], str]
 BETWEEN = "\n\0\n"

@@ -11,13 +11,12 @@ import msgspec
 from hermes_agent.agent.prompt import Environment
 from hermes_agent.agent.settings import CompactionSettings
 from hermes_agent.core import errors
+from hermes_agent.core.chat import Inbound
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import CassetteError, HermesError, LimitReached, ToolError
 from hermes_agent.core.events import Entry, Outcome
-from hermes_agent.core.inbound import Inbound
-from hermes_agent.core.messages import Message, Origin, Quoted
-from hermes_agent.core.model import Delta, Prefix, Reply, ToolSchema
+from hermes_agent.core.messages import Delta, Message, Origin, Prefix, Quoted, Reply, ToolSchema
 from hermes_agent.core.records import revive
 from hermes_agent.core.spending import Limits, Rules
 from hermes_agent.core.tool import Answer, Question, unexpected

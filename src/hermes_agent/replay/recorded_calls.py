@@ -13,7 +13,7 @@ from hermes_agent.agent.agent import Hook, Proposed, Toolbox
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import GoingInCircles, HermesError, ToolError
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.messages import ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Question, Tool
 from hermes_agent.replay.cassette import digest
 from hermes_agent.replay.lines import Called, Planned, noted

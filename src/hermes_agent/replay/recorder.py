@@ -1,29 +1,27 @@
-"""Recorder: the interface to the world (seam) that runs everything live and writes it to a cassette."""
+"""Recorder: the seam that runs everything live and writes it to a cassette; opens the seam of a cassette."""
 
 from __future__ import annotations
 
 import secrets
+import tempfile
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 from hermes_agent.agent.agent import Agent, Labels
-from hermes_agent.agent.prompt import Environment
-from hermes_agent.agent.tail import TailSource
-from hermes_agent.core.clock import Clock
+from hermes_agent.agent.prompt import Environment, TailSource
+from hermes_agent.core.chat import Inbound
+from hermes_agent.core.clock import Clock, Ids, SystemClock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError
+from hermes_agent.core.errors import CassetteError, HermesError
 from hermes_agent.core.events import Outcome
-from hermes_agent.core.inbound import Inbound
-from hermes_agent.core.messages import Message, Origin
-from hermes_agent.core.model import Delta, Model, ModelRequest, Prefix, Reply, Through
-from hermes_agent.core.spending import Grant, Limits
+from hermes_agent.core.messages import Delta, Message, Model, ModelRequest, Origin, Prefix, Reply, Through
+from hermes_agent.core.spending import Grant, Limits, Rules
 from hermes_agent.providers.broker import CallOpened, CallSettled, Ledger
-from hermes_agent.providers.budget import Sizes
-from hermes_agent.replay.cassette import CassetteFile, Digests, Redact, digest, whole_words
-from hermes_agent.replay.ledger import RunLedger
+from hermes_agent.providers.routing.endpoint import Sizes
+from hermes_agent.replay.cassette import CassetteFile, Digests, Redact, digest, read_cassette, whole_words
 from hermes_agent.replay.lines import (
     VERSION,
     Answered,
@@ -48,7 +46,8 @@ from hermes_agent.replay.lines import (
     noted,
 )
 from hermes_agent.replay.recorded_calls import RecordedCalls
-from hermes_agent.replay.seam import Live, Look, RunSeam, Schemas, Seam
+from hermes_agent.replay.replayer import Player, Replay, player_of
+from hermes_agent.replay.seam import Live, Look, RunLedger, RunSeam, Schemas, Seam
 from hermes_agent.replay.tracks import RecordedGate, RecordedStops, RecordedTrack, ids_of
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session
@@ -331,3 +330,43 @@ class RecordedLabels:
     async def doubt(self, since: float, until: float) -> None:
         """As the labels note it."""
         await self.labels.doubt(since, until)
+
+
+OpenedSeam = tuple[Seam, str, Ids | None, Rules | None]
+"""The seam, where the rows are kept (empty: as configured), the ids of the store, and the limits."""
+
+
+def tape(
+    *, record: str = "", replay: str = "", nearest: bool = False, live_from: int | None = None
+) -> Recorder | Player | None:
+    """Recorder or player for these options; None without any. Raises `CassetteError` for unreadable files or
+    conflicting options."""
+    if record and replay:
+        raise CassetteError("A replay cannot be recorded: leave out --record or --replay.")
+    if not replay and (nearest or live_from is not None):
+        raise CassetteError("--nearest and --live-from say how to replay: --replay FILE is missing.")
+    if nearest and live_from is not None:
+        raise CassetteError("--nearest replays everything; --live-from continues live: choose one.")
+    if record:
+        return Recorder(Path(record), SystemClock())
+    how = Replay(nearest=nearest, live_from=live_from)
+    return player_of(read_cassette(Path(replay)), how) if replay else None
+
+
+@contextmanager
+def opened_seam(tape: Recorder | Player, redact: Redact, process: Process) -> Iterator[OpenedSeam]:
+    """Context manager: the seam that records or replays. Raises `CassetteError`."""
+    if isinstance(tape, Recorder):
+        tape.start(redact, process)
+        try:
+            yield tape, "", tape.store_ids, None
+        finally:
+            tape.file.close()
+        return
+    tape.redact = redact
+    if tape.how.is_live:
+        yield tape, "", None, None
+        return
+    with tempfile.TemporaryDirectory(prefix="hermes-replay-") as folder:
+        database = tape.how.database or str(Path(folder) / "hermes.db")
+        yield tape, database, tape.store_ids, tape.cassette.header.process.rules

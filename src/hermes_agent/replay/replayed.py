@@ -14,7 +14,7 @@ from hermes_agent.agent.agent import Proposed, Toolbox
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import CassetteError, HermesError, LimitReached, RequestDiffers, ToolError
-from hermes_agent.core.model import Delta, Model, ModelRequest, Reply, Through, ToolSchema
+from hermes_agent.core.messages import Delta, Model, ModelRequest, Reply, Through, ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 from hermes_agent.host.tasks import spawn
 from hermes_agent.providers.broker import Ledger
@@ -35,7 +35,7 @@ from hermes_agent.replay.lines import (
 )
 from hermes_agent.replay.recorded_calls import call_of
 from hermes_agent.replay.tracks import ReplayedTrack, TapeClock
-from hermes_agent.store.bodies import written
+from hermes_agent.store.transaction import written
 
 Found = tuple[Asked, Answered]
 

@@ -11,21 +11,17 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from hermes_agent.agent.agent import Agent, Hook, Proposed, Toolbox
-from hermes_agent.agent.prompt import Environment
-from hermes_agent.agent.tail import TailSource
-from hermes_agent.core.clock import Clock, SystemClock
+from hermes_agent.agent.prompt import Environment, TailSource
+from hermes_agent.core.clock import Clock, Ids, RandomIds, SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import NOWHERE, Location
 from hermes_agent.core.errors import CassetteError, HermesError
 from hermes_agent.core.events import Outcome
-from hermes_agent.core.ids import Ids, RandomIds
-from hermes_agent.core.messages import Origin
-from hermes_agent.core.model import Model
+from hermes_agent.core.messages import Model, Origin
 from hermes_agent.core.spending import Budget
 from hermes_agent.core.tool import Answer, CallContext, Tool
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.replay.cassette import Cassette, Questions, Redact
-from hermes_agent.replay.ledger import RunLedger
 from hermes_agent.replay.lines import (
     Answered,
     Arrived,
@@ -51,7 +47,7 @@ from hermes_agent.replay.replayed import (
     StrictModel,
     played,
 )
-from hermes_agent.replay.seam import Live, Look, RunSeam, Schemas, Seam
+from hermes_agent.replay.seam import Live, Look, RunLedger, RunSeam, Schemas, Seam
 from hermes_agent.replay.tracks import ReplayedGate, ReplayedTrack, TapeClock, ids_of
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session

@@ -9,10 +9,9 @@ from dataclasses import replace
 from typing import TypeVar
 
 from hermes_agent.agent.mailbox import OpenGate
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.clock import Clock, Ids, RandomIds
 from hermes_agent.core.errors import RequestDiffers
 from hermes_agent.core.events import Outcome
-from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.replay.cassette import CassetteFile
 from hermes_agent.replay.lines import (
     Answered,

@@ -10,15 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from hermes_agent.agent.context import asks_approval
+from hermes_agent.agent.agent import asks_approval
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import TOO_LATE, loose_ends
 from hermes_agent.agent.session import Session, folded
 from hermes_agent.agent.stop import NEW_MESSAGE
+from hermes_agent.core.chat import Busy, Conversation, Inbound, Principal, Standing, workspace_of
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NothingMore, UnknownSession
 from hermes_agent.core.events import Answered, Branched, Notice, Outcome, RunEnded, Seen
-from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing, workspace_of
 from hermes_agent.core.mandate import Mandate
 from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.one_run import BuildAgent, Service

@@ -15,8 +15,19 @@ import struct
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from hermes_agent.sandbox.notifications import Handler, Refused, Request
-from hermes_agent.sandbox.seccomp import ALLOWED, HANDED_OVER, argument, checked, error, libc, numbers, when
+from hermes_agent.sandbox.seccomp import (
+    ALLOWED,
+    HANDED_OVER,
+    Handler,
+    Refused,
+    Request,
+    argument,
+    checked,
+    error,
+    libc,
+    numbers,
+    when,
+)
 
 # Each call: its numbers on x86-64 and on ARM, and what its arguments are.
 CALLS = """

@@ -16,16 +16,20 @@ from typing import Protocol
 from weakref import WeakValueDictionary
 
 from hermes_agent.sandbox.landlock import restrict_tcp
-from hermes_agent.sandbox.notifications import Handler, Refused, Request, Waiting, is_supported
 from hermes_agent.sandbox.seccomp import (
     ALLOWED,
     AND,
     HANDED_OVER,
     HAS,
+    Handler,
+    Refused,
+    Request,
     Step,
+    Waiting,
     argument,
     checked,
     error,
+    is_supported,
     libc,
     numbers,
     when,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.host.files import PRIVATE_FOLDER, write_private
+from hermes_agent.host.paths import PRIVATE_FOLDER, write_private
 from hermes_agent.skills.format import inside
 from hermes_agent.skills.skill import FILE
 from hermes_agent.store.versions import By as By  # for the surfaces, which do not import the store

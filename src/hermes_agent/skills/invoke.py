@@ -17,8 +17,8 @@ import msgspec
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.messages import Origin
-from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
 from hermes_agent.host.late import libraries
+from hermes_agent.host.paths import PRIVATE_FOLDER, read_small, write_private
 from hermes_agent.skills.format import filled, name_problems, variables_of
 from hermes_agent.skills.library import Library, NoSkill, NotHere
 from hermes_agent.skills.skill import Occasion, Parameter, Skill, SkillHeader

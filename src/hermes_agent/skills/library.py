@@ -14,11 +14,9 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.messages import Origin, Quoted
 from hermes_agent.host.tasks import spawn
-from hermes_agent.skills.depot import own_files
+from hermes_agent.skills.depot import StateFile, base_of, own_files
 from hermes_agent.skills.format import BadSkill, read, text_of
-from hermes_agent.skills.places import Found, Places, Root, found_in
-from hermes_agent.skills.skill import FILE, Layer, Occasion, Ours, Skill, SkillHeader
-from hermes_agent.skills.state import StateFile, base_of
+from hermes_agent.skills.skill import FILE, Found, Layer, Occasion, Ours, Places, Root, Skill, SkillHeader, found_in
 from hermes_agent.store.skills_index import Indexed, Listed, SkillsIndex
 
 GENERAL = "general"

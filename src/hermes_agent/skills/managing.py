@@ -15,10 +15,10 @@ from hermes_agent.core.errors import ToolError
 from hermes_agent.core.messages import Origin, Quoted, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.skills.changes import Written
+from hermes_agent.skills.depot import Usage
 from hermes_agent.skills.format import file_text, whole
 from hermes_agent.skills.library import Library, whole_line
 from hermes_agent.skills.skill import FILE, Layer, Occasion, SkillHeader
-from hermes_agent.skills.state import Usage
 from hermes_agent.store.database import Store
 from hermes_agent.store.versions import Author, By
 

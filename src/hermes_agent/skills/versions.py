@@ -14,7 +14,7 @@ from pathlib import Path
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.host.files import read_small
+from hermes_agent.host.paths import read_small
 from hermes_agent.skills.changes import merged, rebased, render
 from hermes_agent.skills.depot import own_files
 from hermes_agent.skills.format import inside, name_problems

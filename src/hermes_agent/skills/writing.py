@@ -9,21 +9,30 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+from hermes_agent.core.clock import Ids
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.edits import replace
 from hermes_agent.core.errors import Protected, Refused, ToolError
-from hermes_agent.core.ids import Ids
-from hermes_agent.core.plural import plural
-from hermes_agent.host.files import read_small
+from hermes_agent.core.shown import plural
 from hermes_agent.host.locks import held, in_thread
+from hermes_agent.host.paths import read_small
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import alarms
 from hermes_agent.skills.changes import ARCHIVE, Conflict, Written, mend, programs_in, put_aside, swap, swap_folder
-from hermes_agent.skills.depot import Content, Depot, files_of_folder, hash_of_files, hash_of_folder
+from hermes_agent.skills.depot import (
+    Content,
+    Depot,
+    base_of,
+    based,
+    brought_back,
+    files_of_folder,
+    hash_of_files,
+    hash_of_folder,
+    removed_by_hand,
+)
 from hermes_agent.skills.format import BadSkill, inside, name_problems, read
 from hermes_agent.skills.library import Library, NoSkill
 from hermes_agent.skills.skill import FILE, Layer, SkillHeader
-from hermes_agent.skills.state import base_of, based, brought_back, removed_by_hand
 from hermes_agent.skills.versions import ASKED, LARGEST, Owner, SkillVersions, moving, plan
 from hermes_agent.store.versions import Author, By, Version
 from hermes_agent.store.working_copy import again

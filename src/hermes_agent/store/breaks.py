@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.model import Prefix
+from hermes_agent.core.messages import Prefix
 from hermes_agent.core.records import revive
 from hermes_agent.core.section import Section, tools_text
 from hermes_agent.core.shape import first_change, read_shape
-from hermes_agent.store.bodies import plain, written
-from hermes_agent.store.transaction import Engine, Tables, Transaction
+from hermes_agent.store.transaction import Engine, Tables, Transaction, plain, written
 
 PUT = "INSERT INTO prefix (hash, body) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING"
 GET = "SELECT body FROM prefix WHERE hash = $1"

@@ -6,8 +6,7 @@ import asyncio
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LostLease
-from hermes_agent.store.bodies import storable
-from hermes_agent.store.transaction import Engine, Row, Transaction, Value, marks
+from hermes_agent.store.transaction import Engine, Row, Transaction, Value, marks, storable
 from hermes_agent.store.workers import Workers
 
 # Whose worker is gone is nobody's: its row goes when it leaves, and is taken away when it died.

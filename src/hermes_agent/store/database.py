@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 from urllib.parse import unquote
 
-from hermes_agent.core.clock import Clock, SystemClock
+from hermes_agent.core.clock import Clock, Ids, RandomIds, SystemClock
 from hermes_agent.core.errors import DatabaseUnreachable
-from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.host.late import late
 from hermes_agent.store.breaks import Exposures, Prefixes
 from hermes_agent.store.cooldowns import CoolDowns

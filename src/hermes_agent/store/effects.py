@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import NOWHERE, Effect, EffectState, Location
-from hermes_agent.store.bodies import storable
 from hermes_agent.store.leases import Lease, fence
-from hermes_agent.store.transaction import Row, TimedTables, Transaction
+from hermes_agent.store.transaction import Row, TimedTables, Transaction, storable
 
 INTEND = (
     "INSERT INTO effect (session, call_id, tool, effect, key, summary, state, handle, at, machine, place, boot) "

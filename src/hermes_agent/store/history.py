@@ -22,9 +22,8 @@ from hermes_agent.core.events import (
 from hermes_agent.core.messages import Origin, said
 from hermes_agent.core.records import revive
 from hermes_agent.core.shown import DAMAGED
-from hermes_agent.store.bodies import plain, written
 from hermes_agent.store.leases import Lease, advance, fence
-from hermes_agent.store.transaction import Row, Tables, Transaction
+from hermes_agent.store.transaction import Row, Tables, Transaction, plain, written
 
 INSERT = "INSERT INTO entry (session, number, run, at, kind, body) VALUES ($1, $2, $3, $4, $5, $6)"
 SELECT = "SELECT number, run, at, body, kind FROM entry WHERE session = $1 AND number > $2 ORDER BY number LIMIT $3"

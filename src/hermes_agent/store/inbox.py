@@ -7,15 +7,13 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import lru_cache
 
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.chat import SAID, TAKEN_BACK, Inbound
+from hermes_agent.core.clock import Clock, Ids
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LostLease
-from hermes_agent.core.ids import Ids
-from hermes_agent.core.inbound import SAID, TAKEN_BACK, Inbound
 from hermes_agent.core.records import revive
-from hermes_agent.store.bodies import plain, storable, written
 from hermes_agent.store.leases import Lease, fence
-from hermes_agent.store.transaction import Engine, Row, TimedTables, Transaction, marks
+from hermes_agent.store.transaction import Engine, Row, TimedTables, Transaction, marks, plain, storable, written
 
 ACCEPT = (
     "INSERT INTO inbox (home, source, source_id, lane, body, state, reason, at, epoch, token, withdraws, replaces) "

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.events import VOCABULARY
-from hermes_agent.store.bodies import storable
 from hermes_agent.store.leases import Lease, fence
-from hermes_agent.store.transaction import Change, Engine, Row, TimedTables, Transaction, marks
+from hermes_agent.store.transaction import Change, Engine, Row, TimedTables, Transaction, marks, storable
 from hermes_agent.store.workers import Timings, Workers
 
 # A time more than an hour ahead was written before the clock was set back: it has come.

@@ -7,14 +7,12 @@ import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
+from hermes_agent.core.chat import Content, Conversation, Letter, Piece, Slot, SlotState, lost
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LostLease
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Content, Letter, Piece, Slot, SlotState, lost
 from hermes_agent.core.records import revive
-from hermes_agent.store.bodies import plain, storable, written
-from hermes_agent.store.transaction import Engine, Row, TimedTables, Transaction, Value, marks
+from hermes_agent.store.transaction import Engine, Row, TimedTables, Transaction, Value, marks, plain, storable, written
 from hermes_agent.store.workers import LET_LETTERS_GO, Workers
 
 log = logging.getLogger(__name__)

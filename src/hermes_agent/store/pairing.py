@@ -9,8 +9,7 @@ from collections.abc import Mapping
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.store.bodies import storable
-from hermes_agent.store.transaction import Row, Tables, TimedTables, Transaction
+from hermes_agent.store.transaction import Row, Tables, TimedTables, Transaction, storable
 
 ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """Letters and digits that nobody takes for one another; 8 of them are 40 bits."""

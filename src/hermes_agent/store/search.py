@@ -12,11 +12,10 @@ import msgspec
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import Role
-from hermes_agent.store.bodies import plain
 from hermes_agent.store.finding.question import Question, Span, understood
 from hermes_agent.store.finding.ranking import SOON, Counts, Ranked, Ranking, Run, Spoken, Spot, marked, snippet
 from hermes_agent.store.finding.terms import Phrase, Term
-from hermes_agent.store.transaction import Engine, Row, Transaction
+from hermes_agent.store.transaction import Engine, Row, Transaction, plain
 
 # The events whose words a person would look for.
 KINDS = ("message_taken", "replied")

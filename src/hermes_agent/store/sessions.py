@@ -7,8 +7,7 @@ from difflib import get_close_matches
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import UnknownSession
-from hermes_agent.store.bodies import storable
-from hermes_agent.store.transaction import Dialect, Row, TimedTables, Transaction
+from hermes_agent.store.transaction import Dialect, Row, TimedTables, Transaction, storable
 
 FIELDS = "id, principal, conversation, surface, title, model, workspace, created, updated, parent, prefix, job"
 CREATE = (

@@ -1,10 +1,13 @@
-"""Protocols of a database: the transaction and the engine that runs changes; base classes of table groups."""
+"""Protocols of a database: the transaction and the engine that runs changes; bases of table groups; JSON columns."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
+
+import msgspec
 
 from hermes_agent.core.clock import Clock
 
@@ -104,3 +107,31 @@ class TimedTables(Tables):
     def __init__(self, engine: Engine, clock: Clock) -> None:
         super().__init__(engine)
         self._clock = clock
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder()
+
+
+def written(value: object) -> str:
+    """The value (dataclasses, enums, containers, numbers, text) as JSON."""
+    try:
+        return _encoder.encode(value).decode()
+    except UnicodeEncodeError:  # A lone surrogate cannot be UTF-8: every odd character is escaped instead.
+        return json.dumps(msgspec.to_builtins(value), separators=(",", ":"))
+
+
+def plain(body: str) -> Any:  # noqa: ANN401  the caller's `revive` gives it its type
+    """Decodes what `written` wrote into dicts, lists, strings and numbers. Raises `ValueError` for anything else."""
+    try:
+        return _decoder.decode(body)
+    except (msgspec.DecodeError, RecursionError, TypeError):
+        try:
+            return json.loads(body)
+        except (RecursionError, TypeError) as error:
+            raise ValueError(f"no JSON: {error}") from error
+
+
+def storable(text: str) -> str:
+    """Free text without NULs and lone surrogates, which databases refuse in a column."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")

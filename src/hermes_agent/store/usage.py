@@ -9,12 +9,11 @@ from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LimitReached
-from hermes_agent.core.model import Usage
+from hermes_agent.core.messages import Usage
 from hermes_agent.core.spending import NANO, NOTHING, Bid, Grant, Rules, Scope, Spent, grant, nanos, warning
 from hermes_agent.store import accounts
 from hermes_agent.store.accounts import Account, Owner
-from hermes_agent.store.bodies import storable
-from hermes_agent.store.transaction import Row, Tables, Transaction
+from hermes_agent.store.transaction import Row, Tables, Transaction, storable
 
 FIELDS = (
     "call_id, session, run, turn, purpose, provider, model, prefix, messages, reserved, at, principal, outcome, "

@@ -8,8 +8,7 @@ from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.store.bodies import storable
-from hermes_agent.store.transaction import Engine, Row, Tables, Transaction
+from hermes_agent.store.transaction import Engine, Row, Tables, Transaction, storable
 
 FIELDS = (
     "change, kind, item, at, author, principal, session, first, last, action, key, undoes, evidence, taint, cost, note"

@@ -8,11 +8,10 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import DatabaseTooNew, LostLease, StoreError
 from hermes_agent.core.events import VOCABULARY
-from hermes_agent.core.ids import RandomIds
 from hermes_agent.host.process_table import this_boot
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.transaction import Engine, Row, Transaction

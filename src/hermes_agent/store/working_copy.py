@@ -14,7 +14,7 @@ import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HomeError
-from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
+from hermes_agent.host.paths import PRIVATE_FOLDER, read_small, write_private
 from hermes_agent.store.database import Store
 from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.versions import Author, Change, Kind, Overtaken, Version, VersionState, hash_of

@@ -8,12 +8,15 @@ from dataclasses import replace
 from functools import partial
 from typing import NoReturn
 
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.clock import Clock, SystemClock
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import (
     Abilities,
     Channel,
+    Hear,
+    Heard,
     Kind,
+    Media,
     MessageGone,
     Needs,
     NeverHere,
@@ -21,10 +24,12 @@ from hermes_agent.gateway.channel import (
     OutcomeUnknown,
     Pace,
     Part,
+    Pressed,
+    Said,
+    Sender,
     TokenRefused,
 )
 from hermes_agent.gateway.dispatcher import Dispatcher, dispatching, is_control
-from hermes_agent.gateway.inbound_events import Hear, Heard, Media, Pressed, Said, Sender
 from hermes_agent.testing.platform import TITLE, Chats, Shown, Trouble
 
 ABILITIES = Abilities(

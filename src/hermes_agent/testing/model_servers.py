@@ -12,7 +12,7 @@ from dataclasses import field
 from typing import Any, Protocol
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.model import Usage
+from hermes_agent.core.messages import Usage
 from hermes_agent.host.inbound.listener import Listening as Server
 from hermes_agent.host.inbound.listener import serve, serve_in_thread
 from hermes_agent.host.inbound.message import Cut, Request, Response

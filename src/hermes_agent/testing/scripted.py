@@ -22,8 +22,19 @@ from hermes_agent.core.errors import (
     TimedOut,
     Unreachable,
 )
-from hermes_agent.core.messages import Message, Role, Text, Thinking, ToolCall
-from hermes_agent.core.model import CallDelta, Delta, ModelRequest, Reply, TextDelta, ThinkingDelta
+from hermes_agent.core.messages import (
+    CallDelta,
+    Delta,
+    Message,
+    ModelRequest,
+    Reply,
+    Role,
+    Text,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    ToolCall,
+)
 from hermes_agent.providers.demo.script import (
     Answer,
     Call,

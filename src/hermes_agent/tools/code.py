@@ -19,8 +19,7 @@ from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.late import Needs
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed, Running
-from hermes_agent.tools.excerpt import Caps, caps_of, cleaned
-from hermes_agent.tools.output import Covers, Hiding, hiding_of
+from hermes_agent.tools.output import Caps, Covers, Hiding, caps_of, cleaned, hiding_of
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import CodeSettings
 from hermes_agent.tools.starting import decided, exec_name, origin_of, started, told_meanwhile

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import Refused
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.messages import ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
-from hermes_agent.host.files import write_private
+from hermes_agent.host.paths import write_private
 from hermes_agent.tools.danger.shell import Simple, Unreadable, is_known, read
 from hermes_agent.tools.permission.requests import CODE, COMMAND, HANDLE, texts_in
 from hermes_agent.tools.settings import SecretUse

@@ -17,8 +17,7 @@ from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.late import Needs
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, Place, PlaceFailed, Running
-from hermes_agent.tools.excerpt import Caps, caps_of, cleaned
-from hermes_agent.tools.output import REWRITTEN, Covers, Hiding, hiding_of, shown_output
+from hermes_agent.tools.output import REWRITTEN, Caps, Covers, Hiding, caps_of, cleaned, hiding_of, shown_output
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import TerminalSettings
 from hermes_agent.tools.starting import (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
+from hermes_agent.core.chat import Standing
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Standing
 from hermes_agent.core.mandate import Work
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.schema import setting

@@ -12,8 +12,8 @@ import msgspec
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.messages import Origin
 from hermes_agent.core.tool import CallContext, tool
-from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.late import Needs
+from hermes_agent.host.paths import read_small, write_private
 
 Status = Literal["pending", "in_progress", "completed", "cancelled"]
 BOXES = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}

@@ -15,8 +15,7 @@ import msgspec
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import UnknownTool
-from hermes_agent.core.messages import Origin
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.messages import Origin, ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 from hermes_agent.tools.schema import said
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.compaction.compactor import Compactor
 from hermes_agent.agent.compaction.shorten import Shortener
+from hermes_agent.agent.prompt import Tail
 from hermes_agent.agent.settings import CompactionSettings
-from hermes_agent.agent.tail import Tail
 from hermes_agent.core.errors import ContextTooLong
-from hermes_agent.core.model import ModelRequest
+from hermes_agent.core.messages import ModelRequest
 from hermes_agent.providers.demo.script import Heard
 from hermes_agent.testing.scripted import ScriptedModel
 from tests.agent.harness import Harness, tool

@@ -12,8 +12,7 @@ from hermes_agent.agent.session import pruned
 from hermes_agent.agent.settings import CompactionSettings
 from hermes_agent.core.errors import ServerFailed
 from hermes_agent.core.events import Compacted, Outcome, Pinned, Undone
-from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall, ToolResult, said
-from hermes_agent.core.model import ModelRequest
+from hermes_agent.core.messages import Message, ModelRequest, Origin, Role, Text, ToolCall, ToolResult, said
 from hermes_agent.core.section import tokens_of
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Say
 from tests.agent.compaction.harness import LINE, Window, small

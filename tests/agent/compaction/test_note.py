@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_agent.agent.compaction.note import asked, clipped, earlier, portions, quoted, shown, trimmed
+from hermes_agent.agent.compaction.shorten import asked, clipped, earlier, portions, quoted, shown, trimmed
 from hermes_agent.core.messages import File, Image, Message, Origin, Role, Text, Thinking, ToolCall, ToolResult, said
 from hermes_agent.core.section import estimate_tokens
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from hermes_agent.agent.compaction.compactor import Room
 from hermes_agent.agent.compaction.shorten import MOST_PORTIONS, Shortener
+from hermes_agent.core.clock import RandomIds
 from hermes_agent.core.events import Compacted, Notice
-from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.messages import Role
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from tests.agent.compaction.harness import Small, Window, small

@@ -4,7 +4,7 @@ from time import process_time
 
 import pytest
 
-from hermes_agent.api.webhooks.filters import FORM, LONGEST_FIELD, fenced, field_of, filled, parsed
+from hermes_agent.api.webhooks.incoming import FORM, LONGEST_FIELD, fenced, field_of, filled, parsed
 from hermes_agent.core.messages import Origin
 from hermes_agent.host.inbound.message import Refused
 

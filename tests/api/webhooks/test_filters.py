@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hermes_agent.api.webhooks.filters import passes
+from hermes_agent.api.webhooks.incoming import passes
 from hermes_agent.host.inbound.message import Refused
 from tests.holds import longest_hold
 

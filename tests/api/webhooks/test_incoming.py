@@ -16,9 +16,9 @@ from hermes_agent.api.webhooks.signatures import signed
 from hermes_agent.app.chats.settings import ChannelSettings, place_named
 from hermes_agent.app.opening import Options
 from hermes_agent.app.settings import SERVED, WebhookRoute, WebhookSettings
+from hermes_agent.core.chat import Conversation, Principal
 from hermes_agent.core.errors import ConfigError, DiskFull
 from hermes_agent.core.events import Asked, MessageTaken, RunEnded, ToolEnded
-from hermes_agent.core.inbound import Conversation, Principal
 from hermes_agent.core.messages import Origin
 from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
 from hermes_agent.testing.faults import Hang

@@ -6,10 +6,9 @@ from hermes_agent.agent.session import Session
 from hermes_agent.app.auxiliary.asking import Small, asked
 from hermes_agent.app.auxiliary.background_models import OfRun
 from hermes_agent.app.auxiliary.settings import Purpose
-from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.clock import RandomIds, SystemClock
 from hermes_agent.core.errors import EmptyReply, NoModel, TimedOut
 from hermes_agent.core.events import Compacted
-from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.messages import said
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.replay.seam import Seam

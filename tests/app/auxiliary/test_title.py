@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hermes_agent.app.auxiliary.title import LONGEST, SHOWN, as_title
+from hermes_agent.app.auxiliary.background_models import LONGEST, SHOWN, as_title
 from hermes_agent.app.opening import Options
 from hermes_agent.core.events import RunEnded
 from hermes_agent.providers.demo.script import Answer, Pace, Say

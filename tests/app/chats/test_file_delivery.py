@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.chats.file_delivery import FileDelivery, SendTools
+from hermes_agent.core.chat import Attachment
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import Refused, ToolError
-from hermes_agent.core.outbound import Attachment
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.schema import collect

@@ -2,7 +2,7 @@
 
 from hermes_agent.app.chats.people import REMEMBERED, People
 from hermes_agent.app.chats.settings import ChannelSettings
-from hermes_agent.core.inbound import Standing
+from hermes_agent.core.chat import Standing
 from hermes_agent.store.database import open_store
 
 

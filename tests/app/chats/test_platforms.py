@@ -3,7 +3,7 @@
 import pytest
 
 from hermes_agent.app.chats.platforms import OWN, Platform, ThisRun, own_platform, place_of
-from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.section import estimate_tokens
 from hermes_agent.tools.surfaces import LOCAL, WEBHOOK
 

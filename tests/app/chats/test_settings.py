@@ -4,7 +4,7 @@ import pytest
 
 from hermes_agent.app.chats.settings import home_of, place_at
 from hermes_agent.cli.commands.webhook import place_of
-from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.chat import Conversation
 
 
 @pytest.mark.parametrize(("chat", "thread"), [("-100123", ""), ("-100123", "7"), ("!room:example.org", "$e%:x")])

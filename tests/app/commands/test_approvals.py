@@ -7,9 +7,9 @@ import pytest
 
 from hermes_agent.app.commands.command import Desk, perform
 from hermes_agent.core.answers import open_in
+from hermes_agent.core.chat import Conversation, Principal, Standing
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Answered, Asked, Entry, Outcome, RunEnded, ToolEnded
-from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.app.place import another, place, settle_home

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.app.commands.command import Desk, perform
+from hermes_agent.core.chat import Conversation, Principal, Standing
 from hermes_agent.core.errors import ConfigError, HermesError
-from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.providers.demo.script import Call, Say
 from tests.app.place import counting, place
 

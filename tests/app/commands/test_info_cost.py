@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes_agent.core.model import Usage
+from hermes_agent.core.messages import Usage
 from hermes_agent.core.spending import day_of
 from hermes_agent.providers.demo.script import Answer, Say
 from tests.app.place import counting, place

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.commands.command import Desk, perform
+from hermes_agent.core.chat import Standing
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Standing
 from hermes_agent.learning.curator.plan import paused
 from tests.learning.curator.harness import OLD, Upkeep, kept_home, points
 

@@ -7,8 +7,8 @@ import pytest
 from hermes_agent.app.commands.command import Desk, perform
 from hermes_agent.app.household import local_owner
 from hermes_agent.app.opening import Options
+from hermes_agent.core.chat import Conversation, Principal, Standing
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.store.facts.facts import NewFact, Source
 from hermes_agent.store.versions import Author

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from hermes_agent.core.chat import Busy
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import MessageTaken, Outcome, ToolStarted
-from hermes_agent.core.inbound import Busy
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.faults import Hang
 from tests.app.place import counting, place, spoken

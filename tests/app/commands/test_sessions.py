@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.core.chat import Conversation, Principal, Standing
 from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Outcome
-from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.core.messages import Image, Text
 from hermes_agent.providers.demo.script import Call, Say
 from tests.app.place import counting, place

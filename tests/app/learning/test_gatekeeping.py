@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hermes_agent.app.learning.gatekeeping import PutAside
+from hermes_agent.app.learning.work import PutAside
 from hermes_agent.core.messages import ToolResult
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.store.learning.proposals import Why

@@ -3,7 +3,7 @@
 import pytest
 
 from hermes_agent.app.learning.work import HomeWriters, Probes
-from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.clock import RandomIds
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.learning.drafts import draft_of
 from hermes_agent.providers.demo.script import Say

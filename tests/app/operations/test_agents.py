@@ -6,8 +6,8 @@ import pytest
 
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.agents import list_agents, log_agent, show_agent
+from hermes_agent.core.chat import Principal, Standing
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.providers.demo.script import Call, Heard, Piece, Say
 from hermes_agent.testing.faults import Hang
 from tests.app.place import Place, place, spoken

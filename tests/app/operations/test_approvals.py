@@ -10,8 +10,8 @@ import pytest
 
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.approvals import list_approvals, withdraw_approval
+from hermes_agent.core.chat import Standing
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Standing
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.tools.permission.remembered import RememberedFile
 from tests.app.place import place

@@ -8,8 +8,8 @@ import pytest
 from hermes_agent.app.operations import board as operations
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.kanban import counted, listed, logged, planned, ran, shown
+from hermes_agent.core.chat import Conversation, Principal, Standing
 from hermes_agent.core.errors import HermesError, UnknownCard
-from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.providers.demo.script import Say
 from tests.app.place import Place, place
 

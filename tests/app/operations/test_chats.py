@@ -4,9 +4,8 @@ import pytest
 
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.chats import MOST_FAILURES, post_once, retried, send, tally
+from hermes_agent.core.chat import Content, Conversation, Letter, Principal, SlotState, Standing
 from hermes_agent.core.errors import DiskFull, HermesError
-from hermes_agent.core.inbound import Conversation, Principal, Standing
-from hermes_agent.core.outbound import Content, Letter, SlotState
 from tests.app.place import counting, place
 
 LETTER = Letter(key="k", to=Conversation(platform="telegram", chat="7"), content=Content(text="Hello"))

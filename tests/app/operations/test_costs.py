@@ -8,9 +8,9 @@ import pytest
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.costs import Total, cached_share, dollars, list_limits, together
 from hermes_agent.app.operations.sessions import run_cost
+from hermes_agent.core.chat import Principal, Standing
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Principal, Standing
-from hermes_agent.core.model import Usage
+from hermes_agent.core.messages import Usage
 from hermes_agent.core.spending import Limit, Rules, Scope, day_of, nanos
 from hermes_agent.store.database import open_store
 from hermes_agent.store.sessions import Session

@@ -6,8 +6,8 @@ import pytest
 
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.cron import create_job, edit_job, import_file, list_runs, show_job, status
+from hermes_agent.core.chat import Conversation, Principal, Standing
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.providers.demo.script import Say
 from tests.app.place import Place, place
 

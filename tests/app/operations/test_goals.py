@@ -14,8 +14,8 @@ from hermes_agent.app.operations.goals import (
     set_goal,
     show_goal,
 )
+from hermes_agent.core.chat import Conversation, Principal, Standing
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Conversation, Principal, Standing
 from tests.app.place import PLACE, counting, place
 
 MEMBER = Principal(platform="api", user="anna", standing=Standing.MEMBER)

@@ -2,8 +2,7 @@
 
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.health import WEEK, check_database
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Content, Letter, SlotState
+from hermes_agent.core.chat import Content, Conversation, Letter, SlotState
 from tests.app.place import counting, place
 
 

@@ -2,11 +2,10 @@
 
 import pytest
 
-from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.access import Access, say_verb
 from hermes_agent.app.operations.learning import CURATED, LEARNED, explain_turn, list_learned
-from hermes_agent.app.operations.verbs import say_verb
+from hermes_agent.core.chat import Principal, Standing
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Principal, Standing
 from tests.app.place import counting, place
 
 MEMBER = Principal(platform="api", user="anna", standing=Standing.MEMBER)

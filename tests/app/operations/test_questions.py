@@ -8,9 +8,9 @@ import pytest
 from hermes_agent.app.opening import Options
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.questions import answer_in_words, answer_question
+from hermes_agent.core.chat import Principal, Standing
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Answered, Notice
-from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.store.learning.proposals import ProposalState
 from tests.app.place import Place

@@ -2,7 +2,7 @@
 
 from hermes_agent.app.operations import serving
 from hermes_agent.app.operations.serving import note_asker, report_back
-from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.chat import Conversation
 from tests.app.place import another, counting, place
 
 

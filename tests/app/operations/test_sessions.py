@@ -13,8 +13,8 @@ from hermes_agent.app.operations.sessions import (
     session_prompt,
     summarize_sessions,
 )
+from hermes_agent.core.chat import Principal, Standing
 from hermes_agent.core.errors import UnknownSession
-from hermes_agent.core.inbound import Principal, Standing
 from tests.app.place import counting, place
 
 ANNA = Principal(platform="api", user="anna", standing=Standing.MEMBER)

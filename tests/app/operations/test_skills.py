@@ -6,8 +6,8 @@ import pytest
 
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.skills import list_skills, pin_skill
+from hermes_agent.core.chat import Principal, Standing
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.skills.library import NoSkill
 from tests.learning.curator.harness import kept_home
 

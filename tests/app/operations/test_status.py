@@ -8,8 +8,8 @@ from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.status import Piece, State, Status, _piece, show_status, status_text
 from hermes_agent.app.settings import SERVED
+from hermes_agent.core.chat import Principal, Standing
 from hermes_agent.core.events import Asked
-from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.store.work.activity import Active
 from tests.app.place import place

@@ -6,7 +6,7 @@ from pathlib import Path
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.board import create_card
 from hermes_agent.app.operations.status import standing
-from hermes_agent.core.inbound import Principal, Standing
+from hermes_agent.core.chat import Principal, Standing
 from hermes_agent.store.work.goals import Goal, State
 from tests.app.place import counting, place
 

@@ -4,10 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from hermes_agent.app.operations.access import Access
-from hermes_agent.app.operations.verbs import Argument, Kind, Noun, Verb, say_verb
+from hermes_agent.app.operations.access import Access, Argument, Kind, Noun, Verb, say_verb
+from hermes_agent.core.chat import Principal
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Principal
 
 ANN = Access(system=SimpleNamespace(), who=Principal(platform="cli", user="ann"))
 

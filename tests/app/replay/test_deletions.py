@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.random_session import differences
+from hermes_agent.core.chat import Busy, Inbound
 from hermes_agent.core.events import MessageTaken, Notice, Outcome, RunEnded, Undone
-from hermes_agent.core.inbound import Busy, Inbound
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say
 from tests.app.place import Place
 from tests.app.replay.recorded import recorded, replayed

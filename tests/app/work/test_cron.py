@@ -13,8 +13,7 @@ from hermes_agent.app.settings import SERVED
 from hermes_agent.app.work.cron_drafts import Draft
 from hermes_agent.app.work.cron_facts import InstantFacts, outcome
 from hermes_agent.app.work.cron_jobs import CronService
-from hermes_agent.core.inbound import Principal, Standing
-from hermes_agent.core.outbound import Piece, SlotState
+from hermes_agent.core.chat import Piece, Principal, SlotState, Standing
 from hermes_agent.host.secrets import open_secrets
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.store.database import Store

@@ -5,7 +5,7 @@ import pytest
 from hermes_agent.app.chats.settings import ChannelSettings, GatewaySettings
 from hermes_agent.app.work.cron_facts import InstantFacts, outcome, run_line
 from hermes_agent.app.work.cron_places import Destinations
-from hermes_agent.core.inbound import Standing, Standings
+from hermes_agent.core.chat import Standing, Standings
 from hermes_agent.store.work.cron.records import Job, Plan
 from hermes_agent.work.cron.schedule import parse
 

@@ -9,8 +9,8 @@ import pytest
 
 from hermes_agent.app.work.cron_jobs import CronService
 from hermes_agent.app.work.cron_tools import CronTools
+from hermes_agent.core.chat import Conversation, Principal, Standing, Standings
 from hermes_agent.core.errors import HermesError, Refused, ToolError
-from hermes_agent.core.inbound import Conversation, Principal, Standing, Standings
 from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.core.messages import Origin, Trust
 from hermes_agent.runs.front import Assignment

@@ -9,9 +9,9 @@ from hermes_agent.app.opening import Options
 from hermes_agent.app.settings import SERVED
 from hermes_agent.app.work.board import board_on
 from hermes_agent.app.work.goals import FOLDER
+from hermes_agent.core.chat import Busy, Conversation
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import ContextAdded, Notice
-from hermes_agent.core.inbound import Busy, Conversation
 from hermes_agent.providers.demo.script import Heard, Say
 from hermes_agent.store.work.goals import Criterion, Kind, State
 from hermes_agent.work.goals.desk import Whose, Wish

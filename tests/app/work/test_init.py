@@ -6,9 +6,9 @@ import pytest
 
 from hermes_agent.app.opening import Options
 from hermes_agent.app.work import NOTHING, granted_by, toolsets_by
+from hermes_agent.core.chat import Conversation, Inbound
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.events import Outcome
-from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.providers.demo.script import Call, Say

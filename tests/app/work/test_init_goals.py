@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from hermes_agent.app.work import GOALS, whose, work_part
-from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.chat import Conversation
 from hermes_agent.providers.demo.script import Heard, Say
 from tests.app.place import Place, place
 from tests.work.goals.harness import command, started

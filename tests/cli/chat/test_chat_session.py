@@ -12,8 +12,7 @@ from hermes_agent.cli.options import Invocation
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Delegated, Outcome, Pinned, Replied, RunEnded, Unpinned
-from hermes_agent.core.messages import Message, Role
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.messages import Message, Role, StopReason, Usage
 from hermes_agent.host.paths import find_home
 
 

@@ -12,8 +12,7 @@ from hermes_agent.cli.chat.outgoing import Outgoing
 from hermes_agent.cli.chat.transcript import Transcript
 from hermes_agent.cli.options import Invocation
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.messages import Origin, Text
-from hermes_agent.core.model import TextDelta
+from hermes_agent.core.messages import Origin, Text, TextDelta
 from hermes_agent.host.paths import find_home
 from hermes_agent.providers.demo.script import Answer, Pace, Say
 from hermes_agent.testing.model_servers import ModelServer, openai_model, serving

@@ -9,7 +9,7 @@ from hermes_agent.cli.chat.begin import as_written
 from hermes_agent.cli.chat.panel import Live
 from hermes_agent.cli.chat.text import plain
 from hermes_agent.core.events import Event, Outcome, RunEnded, RunStarted, ToolProgress
-from hermes_agent.core.model import CallDelta, ThinkingDelta
+from hermes_agent.core.messages import CallDelta, ThinkingDelta
 from tests.cli.chat.conftest import Open
 from tests.cli.chat.test_transcript import TOOL, TURN, delta, shown
 

@@ -23,8 +23,20 @@ from hermes_agent.core.events import (
     ToolStarted,
     TurnStarted,
 )
-from hermes_agent.core.messages import Message, Origin, Role, Text, ToolResult, said
-from hermes_agent.core.model import Continuing, Retrying, StopReason, TextDelta, ThinkingDelta, Usage
+from hermes_agent.core.messages import (
+    Continuing,
+    Message,
+    Origin,
+    Retrying,
+    Role,
+    StopReason,
+    Text,
+    TextDelta,
+    ThinkingDelta,
+    ToolResult,
+    Usage,
+    said,
+)
 from hermes_agent.testing.clock import FakeClock
 
 

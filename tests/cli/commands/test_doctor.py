@@ -11,8 +11,7 @@ import pytest
 from hermes_agent.cli.commands.doctor import State, auxiliary, database, home, keys, model, python, settings, tools
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.surface import Surface
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Content, Letter, SlotState
+from hermes_agent.core.chat import Content, Conversation, Letter, SlotState
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread

@@ -10,10 +10,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from hermes_agent.app.operations.access import Noun
 from hermes_agent.app.operations.approvals import ALLOWED
 from hermes_agent.app.operations.learning import CURATED, LEARNED
 from hermes_agent.app.operations.memory import FACTS, NOTES
-from hermes_agent.app.operations.verbs import Noun
 from hermes_agent.cli.commands.verbs import curator, group_of, learn
 from hermes_agent.core.errors import HermesError
 from hermes_agent.skills.library import NoSkill

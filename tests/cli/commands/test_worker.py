@@ -16,8 +16,8 @@ import pytest
 
 from hermes_agent.app.settings import SERVED
 from hermes_agent.cli.commands.worker import worker
+from hermes_agent.core.chat import Conversation, Inbound, Principal
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Conversation, Inbound, Principal
 from hermes_agent.core.messages import Text
 from hermes_agent.providers.demo.script import Heard, Say
 from hermes_agent.store.database import open_store

@@ -30,8 +30,7 @@ from hermes_agent.core.events import (
     ToolEnded,
     ToolStarted,
 )
-from hermes_agent.core.messages import Message, Role, Text, ToolCall, ToolResult, said
-from hermes_agent.core.model import StopReason, TextDelta, Usage
+from hermes_agent.core.messages import Message, Role, StopReason, Text, TextDelta, ToolCall, ToolResult, Usage, said
 from hermes_agent.host.process import Child
 from hermes_agent.providers.demo.server import unpack_project
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.core.chat import Inbound
 from hermes_agent.core.events import Notice, Outcome
-from hermes_agent.core.inbound import Inbound
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Say
-from hermes_agent.store.bodies import written
 from hermes_agent.store.database import Store
+from hermes_agent.store.transaction import written
 from hermes_agent.testing.model_servers import ModelServer, openai_model, serving_in_thread
 from tests.app.place import place
 from tests.children import Said, said_by, started

@@ -20,7 +20,7 @@ import pytest
 from hermes_agent.core.errors import DatabaseDamaged, DatabaseUnreachable
 from hermes_agent.store.database import open_store
 from hermes_agent.store.search import EVERYBODY
-from hermes_agent.store.sqlite.sidecars import discard
+from hermes_agent.store.sqlite.opening import discard
 
 ROOT = Path(__file__).parents[3]
 WRITER = Path(__file__).with_name("log_writer.py")

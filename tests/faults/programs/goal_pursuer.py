@@ -10,7 +10,7 @@ from pathlib import Path
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.settings import SERVED
 from hermes_agent.app.work import GOALS
-from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.chat import Conversation
 from hermes_agent.host.paths import Home
 from hermes_agent.store.work.goals import PURSUED_STATES, Criterion, Kind
 from hermes_agent.work.goals.desk import Wish

@@ -4,8 +4,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from hermes_agent.core.clock import SystemClock
-from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.clock import RandomIds, SystemClock
 from hermes_agent.host.paths import Home
 from hermes_agent.memory.entries import Operation
 from hermes_agent.memory.notes import Notes

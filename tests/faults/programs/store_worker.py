@@ -10,10 +10,10 @@ import random
 import sys
 from dataclasses import dataclass
 
+from hermes_agent.core.chat import Inbound
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import DatabaseUnreachable, LostLease
 from hermes_agent.core.events import Entry, MessageTaken, Outcome, RunEnded, ToolEnded, ToolStarted
-from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.messages import Message, Role, said
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.effects import Intent

@@ -15,9 +15,9 @@ from hermes_agent.api.serve import webhook_server
 from hermes_agent.api.webhooks.signatures import signed
 from hermes_agent.app.opening import Options
 from hermes_agent.app.settings import SERVED
+from hermes_agent.core.chat import Content, Letter, SlotState
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.events import Replied
-from hermes_agent.core.outbound import Content, Letter, SlotState
 from hermes_agent.host.secrets import open_secrets
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Say, Think
 from hermes_agent.replay.recorder import Recorder

@@ -13,10 +13,10 @@ import pytest
 
 from hermes_agent.app.commands.command import Desk, perform
 from hermes_agent.app.opening import Options
+from hermes_agent.core.chat import Conversation, Principal, Standing
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.events import Asked, ContextAdded, Notice, ToolEnded
-from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.core.messages import Origin, Quoted, Text, Trust, trust_of
 from hermes_agent.core.tool import tool
 from hermes_agent.host.inbound.listener import serve

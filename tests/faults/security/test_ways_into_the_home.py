@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.chats.file_delivery import SendTools
+from hermes_agent.core.chat import Attachment
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.outbound import Attachment
 from hermes_agent.sandbox.walls import Walls
-from hermes_agent.tools.files.guard import Guard
-from hermes_agent.tools.files.readlog import ReadLog
+from hermes_agent.tools.files.guard import Guard, ReadLog
 from hermes_agent.tools.files.tools import FileTools
 from hermes_agent.tools.files.writing import Writer
 from hermes_agent.tools.schema import collect

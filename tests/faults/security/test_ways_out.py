@@ -19,8 +19,8 @@ from hermes_agent.core.errors import ToolError
 from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.jail import CannotJail, jail_of
 from hermes_agent.sandbox.network import Network
-from hermes_agent.sandbox.notifications import is_supported
 from hermes_agent.sandbox.place import Command, PlaceFailed
+from hermes_agent.sandbox.seccomp import is_supported
 from hermes_agent.sandbox.walls import SYSTEM, Walls
 from hermes_agent.tools.files.writing import ABSENT, Writer
 

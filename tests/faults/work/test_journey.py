@@ -25,8 +25,8 @@ from hermes_agent.app.settings import SERVED
 from hermes_agent.app.system import System
 from hermes_agent.app.work.cron_drafts import Draft
 from hermes_agent.app.work.cron_jobs import CronService
+from hermes_agent.core.chat import Conversation, Principal, Standing
 from hermes_agent.core.events import RunEnded
-from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.core.messages import ToolCall, ToolResult
 from hermes_agent.core.spending import Scope
 from hermes_agent.host.paths import Home

@@ -6,20 +6,20 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
+from hermes_agent.core.chat import Attachment, Button, Conversation
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Attachment, Button
 from hermes_agent.gateway.channel import (
     ChannelError,
+    Heard,
     MessageGone,
     NeverHere,
     NotNow,
     OutcomeUnknown,
     Part,
+    Said,
     TokenRefused,
 )
 from hermes_agent.gateway.channels.discord import CHANNEL, meaning
-from hermes_agent.gateway.inbound_events import Heard, Said
 from hermes_agent.gateway.service import Answer
 from hermes_agent.testing.platform import Trouble
 from tests.contracts.channels import needs

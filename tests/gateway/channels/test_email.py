@@ -8,12 +8,10 @@ from email.policy import SMTP
 
 import pytest
 
+from hermes_agent.core.chat import Attachment, Conversation
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Attachment
-from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, Part
+from hermes_agent.gateway.channel import ChannelError, Heard, MessageGone, NeverHere, Part, Said
 from hermes_agent.gateway.channels.email import CHANNEL, UNCHECKED, EmailChannel
-from hermes_agent.gateway.inbound_events import Heard, Said
 from tests.contracts.channels import needs
 from tests.doubles.email import OWN, mail_platform
 

@@ -4,12 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from hermes_agent.core.chat import Attachment, Button, Conversation
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Attachment, Button
-from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, Part, TokenRefused
+from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, Part, Said, TokenRefused, Withdrawn
 from hermes_agent.gateway.channels.matrix import CHANNEL
-from hermes_agent.gateway.inbound_events import Said, Withdrawn
 from tests.contracts.channels import needs
 from tests.gateway.matrix.hearing import ANN, ROOM, hearing
 

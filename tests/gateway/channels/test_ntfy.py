@@ -8,12 +8,10 @@ from dataclasses import replace
 
 import pytest
 
+from hermes_agent.core.chat import Button, Conversation
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Button
-from hermes_agent.gateway.channel import NeverHere, Part, TokenRefused
+from hermes_agent.gateway.channel import NeverHere, Part, Said, TokenRefused
 from hermes_agent.gateway.channels.ntfy import ANYBODY, CHANNEL
-from hermes_agent.gateway.inbound_events import Said
 from tests.contracts.channels import Ear, needs
 from tests.doubles.ntfy import ntfy_platform
 

@@ -7,12 +7,19 @@ from dataclasses import replace
 
 import pytest
 
+from hermes_agent.core.chat import Attachment, Button, Conversation
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Attachment, Button
-from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
+from hermes_agent.gateway.channel import (
+    ChannelError,
+    Heard,
+    NeverHere,
+    NotNow,
+    OutcomeUnknown,
+    Part,
+    Said,
+    TokenRefused,
+)
 from hermes_agent.gateway.channels.slack import CHANNEL
-from hermes_agent.gateway.inbound_events import Heard, Said
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.testing.platform import TITLE, Trouble
 from tests.contracts.channels import needs

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.command_queue import COMMANDS, lane_of
-from hermes_agent.core.inbound import Inbound, Principal, Standing
+from hermes_agent.core.chat import Inbound, Principal, Standing
 from hermes_agent.core.messages import Text
-from hermes_agent.gateway.inbound_events import Media
+from hermes_agent.gateway.channel import Media
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Answer, Say

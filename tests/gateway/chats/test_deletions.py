@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hermes_agent.core.chat import TAKEN_BACK
 from hermes_agent.core.events import MessageTaken, Notice, Undone
-from hermes_agent.core.inbound import TAKEN_BACK
-from hermes_agent.gateway.inbound_events import Withdrawn
+from hermes_agent.gateway.channel import Withdrawn
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.messages import Message, Origin, Trust
-from hermes_agent.gateway.inbound_events import Media, Pressed, Quoted, Said, Sender
+from hermes_agent.gateway.channel import Media, Pressed, Quoted, Said, Sender
 from hermes_agent.providers.demo.script import Call, Say
 from tests.gateway.harness import Harness, eventually, harness
 

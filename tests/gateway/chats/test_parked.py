@@ -13,8 +13,8 @@ import pytest
 
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.settings import SERVED
+from hermes_agent.core.chat import Conversation, Inbound, Principal, Standing
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Text
 from hermes_agent.gateway.channel import Kind
 from hermes_agent.gateway.channels.discord import CHANNEL as DISCORD

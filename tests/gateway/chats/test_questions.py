@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.gateway.inbound_events import Said, Sender
+from hermes_agent.gateway.channel import Said, Sender
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.channel import ABILITIES, FakePlatform
 from tests.gateway.harness import Harness, harness

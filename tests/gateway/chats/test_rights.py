@@ -15,13 +15,12 @@ import pytest
 from hermes_agent.app.chats.settings import GUESTS_COMMANDS, OWNERS_COMMANDS
 from hermes_agent.app.command_queue import CommandQueue
 from hermes_agent.app.commands import COMMANDS
+from hermes_agent.core.chat import Button, Content, Conversation, Inbound, Letter, Standing
 from hermes_agent.core.events import Asked, RunStarted
-from hermes_agent.core.inbound import Conversation, Inbound, Standing
 from hermes_agent.core.messages import Role, Text
-from hermes_agent.core.outbound import Button, Content, Letter
+from hermes_agent.gateway.channel import Pressed, Said, Sender
 from hermes_agent.gateway.channel_runtime import ChannelRuntime
 from hermes_agent.gateway.channels import CHANNELS
-from hermes_agent.gateway.inbound_events import Pressed, Said, Sender
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.gateway.server import Gateway
 from hermes_agent.host.paths import Home

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.events import Outcome, RunEnded
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import Part
 from hermes_agent.host.process_table import PROC
 from hermes_agent.providers.demo.script import Call, Say

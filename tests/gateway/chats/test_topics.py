@@ -7,10 +7,9 @@ import pytest
 
 from hermes_agent.app.settings import Settings
 from hermes_agent.cli.commands.webhook import place_of
+from hermes_agent.core.chat import Standing
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Standing
-from hermes_agent.gateway.channel import NeverHere
-from hermes_agent.gateway.inbound_events import Media, Sender
+from hermes_agent.gateway.channel import Media, NeverHere, Sender
 from hermes_agent.host.config import load
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Say

@@ -2,8 +2,8 @@
 
 import pytest
 
+from hermes_agent.gateway.channel import Pressed, Removed, Said, Withdrawn
 from hermes_agent.gateway.discord.events import Place, Reader, plain, singly
-from hermes_agent.gateway.inbound_events import Pressed, Removed, Said, Withdrawn
 
 
 async def place(channel: str) -> Place:

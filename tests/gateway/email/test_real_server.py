@@ -10,10 +10,9 @@ from email.policy import SMTP as RFC
 
 import pytest
 
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.gateway.channel import ChannelError, NotNow, Part, TokenRefused
+from hermes_agent.core.chat import Conversation
+from hermes_agent.gateway.channel import ChannelError, Heard, NotNow, Part, Said, TokenRefused
 from hermes_agent.gateway.channels.email import CHANNEL, EmailChannel
-from hermes_agent.gateway.inbound_events import Heard, Said
 from tests.contracts.channels import needs
 from tests.gateway.email.dovecot import Dovecot, dovecot, program
 from tests.gateway.email.outgoing import OWN, Outgoing, smtp

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes_agent.core.outbound import Attachment
+from hermes_agent.core.chat import Attachment
 from hermes_agent.gateway.channel import NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
 from hermes_agent.gateway.email.mailbox import Address
 from hermes_agent.gateway.email.sending import (

@@ -5,9 +5,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from hermes_agent.gateway.channel import Channel, Needs, NotNow
+from hermes_agent.gateway.channel import Channel, Heard, Invited, Needs, NotNow
 from hermes_agent.gateway.channels.matrix import CHANNEL
-from hermes_agent.gateway.inbound_events import Heard, Invited
 from tests.contracts.channels import needs
 from tests.doubles.homeserver import matrix_platform
 from tests.doubles.matrix import MatrixPlatform

@@ -2,8 +2,7 @@ import json
 
 import pytest
 
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Attachment, Button
+from hermes_agent.core.chat import Attachment, Button, Conversation
 from hermes_agent.gateway.channel import MessageGone, NeverHere, Part, TokenRefused
 from hermes_agent.gateway.matrix.client import (
     LARGEST,

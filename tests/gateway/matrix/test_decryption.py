@@ -4,16 +4,14 @@ import asyncio
 import io
 import json
 import threading
-import time
 from pathlib import Path
 
 import pytest
 import vodozemac
 
-from hermes_agent.core.outbound import Attachment, Button
-from hermes_agent.gateway.channel import NeverHere, NotNow, Part
+from hermes_agent.core.chat import Attachment, Button
+from hermes_agent.gateway.channel import NeverHere, NotNow, Part, Pressed, Said
 from hermes_agent.gateway.channels.matrix import CHANNEL
-from hermes_agent.gateway.inbound_events import Pressed, Said
 from hermes_agent.gateway.matrix.client import Client, meaning
 from hermes_agent.gateway.matrix.decryption import KEYLESS, TAKE, Decryption
 from hermes_agent.gateway.matrix.rooms import Rooms
@@ -166,7 +164,7 @@ class TestOthers:
 
 def closed(tmp_path: Path) -> Decryption:
     client = Client(Service(title="x", http=needs(tmp_path).http, base="http://127.0.0.1:9", meaning=meaning))
-    return Decryption(client, tmp_path, Rooms(client), time.monotonic)
+    return Decryption(client, tmp_path, Rooms(client))
 
 
 async def test_without_a_device_or_before_the_beginning_nothing_is_written(tmp_path: Path):

@@ -7,9 +7,8 @@ import nio
 import pytest
 from nio.store import SqliteMemoryStore
 
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.gateway.channel import NotNow, Part
-from hermes_agent.gateway.inbound_events import Said
+from hermes_agent.core.chat import Conversation
+from hermes_agent.gateway.channel import NotNow, Part, Said
 from hermes_agent.gateway.matrix.devices import ASKED
 from tests.doubles.matrix import SERVER
 from tests.gateway.matrix.hearing import ROOM, Hearing, hearing, until

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.gateway.channel import NeverHere, NotNow, Part
+from hermes_agent.core.chat import Conversation
+from hermes_agent.gateway.channel import STRANGER, Invited, NeverHere, NotNow, Part, Removed, Said
 from hermes_agent.gateway.channels.matrix import CHANNEL
-from hermes_agent.gateway.inbound_events import STRANGER, Invited, Removed, Said
 from hermes_agent.gateway.matrix.membership import (
     INVITATIONS,
     LOOK_SECONDS,

@@ -10,11 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Attachment, Button
-from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow, Part, TokenRefused
+from hermes_agent.core.chat import Attachment, Button, Conversation
+from hermes_agent.gateway.channel import (
+    ChannelError,
+    Heard,
+    Invited,
+    MessageGone,
+    NeverHere,
+    NotNow,
+    Part,
+    Pressed,
+    Removed,
+    Said,
+    TokenRefused,
+    Withdrawn,
+)
 from hermes_agent.gateway.channels.matrix import CHANNEL
-from hermes_agent.gateway.inbound_events import Heard, Invited, Pressed, Removed, Said, Withdrawn
 from tests.contracts.channels import needs
 from tests.gateway.matrix.synapse import SERVER, Person, Synapse, is_installed, person
 

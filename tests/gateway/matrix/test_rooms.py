@@ -7,11 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes_agent.app.chats.settings import ChannelSettings
-from hermes_agent.core.inbound import Standing
+from hermes_agent.core.chat import Standing
 from hermes_agent.gateway.access_control import Access
-from hermes_agent.gateway.channel import NeverHere
+from hermes_agent.gateway.channel import NeverHere, Pressed, Removed, Said, Withdrawn
 from hermes_agent.gateway.chat_migration import ChatMigration
-from hermes_agent.gateway.inbound_events import Pressed, Removed, Said, Withdrawn
 from hermes_agent.gateway.matrix.rooms import PEOPLE_KNOWN, Crypto, Known, Reader, Rooms, thread_of
 from hermes_agent.testing.channel import FakeKept
 from tests.doubles.matrix import OWN, Room
@@ -149,7 +148,6 @@ async def test_without_encryption_nothing_is_read_and_nothing_goes_out_in_the_cl
     await shut.begin("@x:y", "D")
     await shut.synced({})
 
-    shut.verify({}, shut.begin)
     assert await shut.read("!1", {}) is None
     assert "matrix-e2ee" in shut.excuse
     with pytest.raises(NeverHere, match="encrypt"):

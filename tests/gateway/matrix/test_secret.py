@@ -1,4 +1,4 @@
-"""Encrypted rooms at the double: keys that come late or never, and people who verify the agent's device."""
+"""Encrypted rooms at the double: keys that come late or never."""
 
 import asyncio
 import json
@@ -7,13 +7,10 @@ from dataclasses import replace
 import pytest
 import vodozemac
 
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Attachment
-from hermes_agent.gateway.channel import Part
+from hermes_agent.core.chat import Attachment, Conversation
+from hermes_agent.gateway.channel import Media, Part, Said
 from hermes_agent.gateway.channels.matrix import CHANNEL
-from hermes_agent.gateway.inbound_events import Media, Said
 from hermes_agent.gateway.matrix.decryption import KEYLESS, Decryption
-from hermes_agent.gateway.matrix.verifying import PREFIX, REQUEST
 from tests.doubles.matrix import OWN
 from tests.gateway.matrix.hearing import ANN, ROOM, Hearing, hearing, until
 
@@ -101,30 +98,6 @@ async def test_a_message_that_is_gone_is_asked_for(at: Hearing):
     id_ = Session().says(at, "A secret")
     del at.platform.rooms[ROOM].events[id_]
     await until(lambda: bool(at.platform.chats.of(ROOM)))
-
-
-async def test_somebody_who_verifies_it_in_a_room_is_answered_there(at: Hearing):
-    content = {"msgtype": REQUEST, "to": OWN, "from_device": "A", "methods": ["m.sas.v1"], "body": "verify"}
-    request = at.platform.happens(ROOM, "m.room.message", content, ANN)
-    await until(lambda: any(event["type"] == f"{PREFIX}ready" for event in at.platform.rooms[ROOM].events.values()))
-    relation = {"rel_type": "m.reference", "event_id": request}
-    at.platform.happens(ROOM, f"{PREFIX}start", {"from_device": "A", "m.relates_to": relation}, ANN)
-    await until(lambda: any(event["type"] == f"{PREFIX}cancel" for event in at.platform.rooms[ROOM].events.values()))
-
-    answers = [event["content"] for event in at.platform.rooms[ROOM].events.values() if event["sender"] == OWN]
-    assert answers[0] == {"from_device": "DEVICE", "methods": ["m.sas.v1"], "m.relates_to": relation}
-    assert answers[1]["code"] == "m.key_mismatch"
-
-
-async def test_somebody_who_verifies_it_from_their_device_is_answered_there(at: Hearing):
-    asked = {"transaction_id": "t1", "from_device": "A", "methods": ["m.sas.v1"]}
-    at.platform.to_device.append({"type": f"{PREFIX}request", "sender": ANN, "content": asked})
-    at.platform.to_device.append({"type": f"{PREFIX}key", "sender": ANN, "content": {"transaction_id": "t9"}})
-    at.platform.more.set()
-    await until(lambda: bool(at.platform.direct))
-
-    ((kind, messages),) = at.platform.direct
-    assert (kind, messages[ANN]["A"]["transaction_id"]) == (f"{PREFIX}ready", "t1")
 
 
 async def test_its_owner_is_told_of_its_device_before_anything_happens(at: Hearing):

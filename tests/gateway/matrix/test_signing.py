@@ -2,16 +2,14 @@
 
 import json
 import shutil
-import time
 
 import pytest
 import vodozemac
 
 from hermes_agent.gateway.channel import NotNow, TokenRefused
 from hermes_agent.gateway.matrix.client import Client, meaning
-from hermes_agent.gateway.matrix.decryption import Decryption
+from hermes_agent.gateway.matrix.decryption import USAGES, Decryption, canonical, is_signed, kept, made
 from hermes_agent.gateway.matrix.rooms import Rooms
-from hermes_agent.gateway.matrix.signing import USAGES, canonical, is_signed, kept, made
 from hermes_agent.gateway.service import Service
 from tests.contracts.channels import needs
 from tests.doubles.homeserver import matrix_platform
@@ -99,7 +97,7 @@ async def begun(platform: MatrixPlatform, given, folder) -> list[str]:
     headers = {"Authorization": "Bearer x"}
 
     client = Client(Service(title="x", http=given.http, headers=headers, base=platform.url, meaning=meaning))
-    crypto = Decryption(client, folder, Rooms(client), time.monotonic, notes.append)
+    crypto = Decryption(client, folder, Rooms(client), notes.append)
     try:
         await crypto.begin(OWN, DEVICE)
         await crypto.synced({})

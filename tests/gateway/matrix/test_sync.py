@@ -2,8 +2,7 @@ import time
 
 import pytest
 
-from hermes_agent.gateway.channel import Part
-from hermes_agent.gateway.inbound_events import Removed, Said
+from hermes_agent.gateway.channel import Part, Removed, Said
 from hermes_agent.gateway.matrix.rooms import SHUT
 from tests.gateway.matrix.hearing import ANN, ROOM, hearing, until
 

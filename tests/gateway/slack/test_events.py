@@ -2,8 +2,17 @@
 
 import pytest
 
-from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow, OutcomeUnknown, TokenRefused
-from hermes_agent.gateway.inbound_events import Pressed, Removed, Said, Withdrawn
+from hermes_agent.gateway.channel import (
+    MessageGone,
+    NeverHere,
+    NotNow,
+    OutcomeUnknown,
+    Pressed,
+    Removed,
+    Said,
+    TokenRefused,
+    Withdrawn,
+)
 from hermes_agent.gateway.service import Service
 from hermes_agent.gateway.slack.events import Own, Reader, Web, form, meaning, mrkdwn, plain
 from hermes_agent.host.http import Http

@@ -5,13 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.core.chat import Attachment, Conversation
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Attachment
-from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
+from hermes_agent.gateway.channel import ChannelError, Heard, NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
 from hermes_agent.gateway.channels.telegram import CHANNEL, Telegram
 from hermes_agent.gateway.chat_migration import ChatMigration
-from hermes_agent.gateway.inbound_events import Heard
 from hermes_agent.gateway.telegram.api import BotApi
 from hermes_agent.host.http import Http
 from hermes_agent.testing.channel import FakeKept

@@ -5,9 +5,8 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from hermes_agent.gateway.channel import NotNow
+from hermes_agent.gateway.channel import NotNow, Said
 from hermes_agent.gateway.channels.telegram import CHANNEL
-from hermes_agent.gateway.inbound_events import Said
 from tests.contracts.channels import needs
 from tests.doubles.telegram import TOKEN, telegram
 from tests.gateway.harness import eventually

@@ -5,10 +5,9 @@ from contextlib import suppress
 
 import pytest
 
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.gateway.channel import MessageGone, Part
+from hermes_agent.core.chat import Conversation
+from hermes_agent.gateway.channel import Heard, MessageGone, Part, Said
 from hermes_agent.gateway.channels.telegram import CHANNEL
-from hermes_agent.gateway.inbound_events import Heard, Said
 from tests.contracts.channels import needs
 from tests.doubles.telegram import TOKEN, telegram
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hermes_agent.gateway.inbound_events import Pressed, Removed, Said
+from hermes_agent.gateway.channel import Pressed, Removed, Said
 from hermes_agent.gateway.telegram.updates import Me, heard_in
 
 ME = Me(id=42, name="hermes_bot")

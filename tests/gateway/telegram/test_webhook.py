@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.gateway.channel import NotNow, TokenRefused
+from hermes_agent.gateway.channel import Heard, NotNow, Said, TokenRefused
 from hermes_agent.gateway.channels.telegram import CHANNEL
-from hermes_agent.gateway.inbound_events import Heard, Said
 from hermes_agent.gateway.telegram.listening import MOST_WAITING, WEBHOOK_SET, Entrance, acknowledge, secret_of
 from hermes_agent.host.inbound.listener import listen
 from hermes_agent.host.inbound.message import Body, Handler, Request, Response

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Attachment, Button
+from hermes_agent.core.chat import Attachment, Button, Conversation
 from hermes_agent.gateway.channel import Channel, MessageGone, NeverHere, Part
 from hermes_agent.gateway.channels.telegram import CHANNEL
 from hermes_agent.gateway.telegram.writing import (

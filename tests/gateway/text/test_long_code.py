@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Content
+from hermes_agent.core.chat import Content, Conversation
 from hermes_agent.gateway.channel_runtime import made
 from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.gateway.text.markdown import HARMLESS

@@ -5,8 +5,18 @@ from collections.abc import Callable
 
 import pytest
 
-from hermes_agent.host.inbound.guard import Pace, Room, check_names, hmac_hex, is_ours, read, same
-from hermes_agent.host.inbound.message import Body, Refused, Request
+from hermes_agent.host.inbound.message import (
+    Body,
+    Pace,
+    Refused,
+    Request,
+    Room,
+    check_names,
+    hmac_hex,
+    is_ours,
+    read,
+    same,
+)
 
 
 def request(*pieces: bytes, whole: bool = True, **headers: str) -> Request:

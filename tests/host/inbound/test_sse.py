@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hermes_agent.host.inbound.sse import ALIVE, event, with_pauses, written
+from hermes_agent.host.inbound.message import ALIVE, event, with_pauses, written
 
 
 async def test_silence_is_bridged_and_failures_come_through():

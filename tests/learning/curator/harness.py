@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hermes_agent.app.learning.curating import Curating
-from hermes_agent.core.clock import Clock, SystemClock
-from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.clock import Clock, RandomIds, SystemClock
 from hermes_agent.learning.curator.tools import OPENING
 from hermes_agent.providers.demo.script import Call, Heard, Piece, Say
-from hermes_agent.skills.state import Usage
+from hermes_agent.skills.depot import Usage
 from hermes_agent.skills.versions import SkillVersions
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.versions import Author, By

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hermes_agent.learning.curator.curating import Curator
 from hermes_agent.providers.demo.script import Say
-from hermes_agent.skills.state import State
+from hermes_agent.skills.depot import State
 from hermes_agent.store.versions import Author, By
 from tests.learning.curator.harness import Kept, Upkeep, join, kept_home, loads, points
 from tests.skills.shelf import skill_text

@@ -7,8 +7,7 @@ import pytest
 
 from hermes_agent.core.errors import BadArguments, HermesError, HomeError
 from hermes_agent.core.events import Entry, MessageTaken, Replied
-from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.messages import Message, Origin, Role, StopReason, Text, ToolCall, Usage
 from hermes_agent.learning.curator import report
 from hermes_agent.learning.curator.applying import calls_of, together
 from hermes_agent.learning.curator.history import QueryHistory, covered_by, groups, lost, queries_in, shared, that_find

@@ -7,8 +7,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from hermes_agent.core.messages import Message, Role, Text, ToolCall, ToolResult, said
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.messages import Message, Role, Text, ToolCall, ToolResult, ToolSchema, said
 from hermes_agent.providers.demo.play import Player
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Say, call_id
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes_agent.core.messages import Thinking
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.messages import StopReason, Thinking, Usage
 from hermes_agent.providers.demo.openai_wire import OpenAIStyle
 from hermes_agent.providers.demo.script import Answer, Call, Say, Think
 from hermes_agent.testing.model_servers import openai_model

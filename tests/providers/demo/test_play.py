@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hermes_agent.core.messages import Message, Role, said
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.messages import Message, Role, ToolSchema, said
 from hermes_agent.providers.demo.play import FOLDER, Player, read_tasks, shipped_tasks
 from hermes_agent.providers.demo.server import unpack_project
 from tests.providers.demo.hands import TOOLS, Hands, calls, heard, play, result, spoken, words

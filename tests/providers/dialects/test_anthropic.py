@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from hermes_agent.core.messages import File, Message, Origin, Role, Text, Thinking, ToolCall, said
-from hermes_agent.core.model import ModelRequest
+from hermes_agent.core.messages import File, Message, ModelRequest, Origin, Role, Text, Thinking, ToolCall, said
 from hermes_agent.providers.dialects.anthropic import DIALECT
 from tests.providers.asking import PREFIX, result, route_to
 

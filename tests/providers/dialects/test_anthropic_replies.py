@@ -5,8 +5,7 @@ import json
 import pytest
 
 from hermes_agent.core.errors import MalformedReply
-from hermes_agent.core.messages import Text, Thinking, ToolCall
-from hermes_agent.core.model import StopReason, TextDelta, Usage
+from hermes_agent.core.messages import StopReason, Text, TextDelta, Thinking, ToolCall, Usage
 from hermes_agent.providers.dialects.anthropic import DIALECT
 from tests.providers.asking import route_to
 

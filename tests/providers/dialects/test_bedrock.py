@@ -13,8 +13,19 @@ from hermes_agent.core.errors import (
     ServerFailed,
     TimedOut,
 )
-from hermes_agent.core.messages import File, Image, Message, Role, Text, Thinking, ToolCall, said
-from hermes_agent.core.model import ModelRequest, Prefix, ToolSchema
+from hermes_agent.core.messages import (
+    File,
+    Image,
+    Message,
+    ModelRequest,
+    Prefix,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolSchema,
+    said,
+)
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.providers.dialects.bedrock import DIALECT
 from hermes_agent.providers.settings import ModelSettings

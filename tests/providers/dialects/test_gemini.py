@@ -5,8 +5,21 @@ import json
 import pytest
 
 from hermes_agent.core.errors import AuthRefused, BadRequest, ContextTooLong, EmptyReply, MalformedReply, RateLimited
-from hermes_agent.core.messages import File, Image, Message, Origin, Role, Text, Thinking, ToolCall, said
-from hermes_agent.core.model import ModelRequest, Prefix, StopReason, ToolSchema
+from hermes_agent.core.messages import (
+    File,
+    Image,
+    Message,
+    ModelRequest,
+    Origin,
+    Prefix,
+    Role,
+    StopReason,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolSchema,
+    said,
+)
 from hermes_agent.providers.demo.script import Answer, Call, Say, Think
 from hermes_agent.providers.dialects.gemini import ANY_SIGNATURE, DIALECT
 from hermes_agent.providers.settings import ModelSettings

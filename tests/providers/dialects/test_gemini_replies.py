@@ -14,8 +14,7 @@ from hermes_agent.core.errors import (
     RateLimited,
     ThinkingRefused,
 )
-from hermes_agent.core.messages import Text, Thinking, ToolCall
-from hermes_agent.core.model import CallDelta, StopReason, TextDelta, ThinkingDelta, Usage
+from hermes_agent.core.messages import CallDelta, StopReason, Text, TextDelta, Thinking, ThinkingDelta, ToolCall, Usage
 from hermes_agent.providers.dialects.gemini import DIALECT
 from tests.providers.asking import route_to
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from hermes_agent.core.messages import File, Message, Origin, Role, Text, Thinking, ToolCall, said
-from hermes_agent.core.model import ModelRequest, Prefix
+from hermes_agent.core.messages import File, Message, ModelRequest, Origin, Prefix, Role, Text, Thinking, ToolCall, said
 from hermes_agent.providers.dialects.openai_chat import DIALECT
 from hermes_agent.providers.vendor import Quirks
 from tests.providers.asking import PIXEL, PREFIX, result, route_to

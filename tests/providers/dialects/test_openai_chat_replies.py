@@ -5,8 +5,7 @@ import json
 import pytest
 
 from hermes_agent.core.errors import AuthRefused, MalformedReply, RateLimited, ServerFailed
-from hermes_agent.core.messages import Text, Thinking
-from hermes_agent.core.model import StopReason, ThinkingDelta, Usage
+from hermes_agent.core.messages import StopReason, Text, Thinking, ThinkingDelta, Usage
 from hermes_agent.providers.dialects.openai_chat import DIALECT
 from tests.providers.asking import route_to
 

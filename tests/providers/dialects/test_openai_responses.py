@@ -4,8 +4,19 @@ import json
 from dataclasses import replace
 
 from hermes_agent.core.errors import BadRequest
-from hermes_agent.core.messages import File, Image, Message, Origin, Role, Text, Thinking, ToolCall, said
-from hermes_agent.core.model import ModelRequest, Prefix
+from hermes_agent.core.messages import (
+    File,
+    Image,
+    Message,
+    ModelRequest,
+    Origin,
+    Prefix,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    said,
+)
 from hermes_agent.host.http import Http
 from hermes_agent.providers.demo.script import Call, Say, Think
 from hermes_agent.providers.dialects.openai_responses import DIALECT

@@ -6,8 +6,19 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.core.errors import MalformedReply, Overloaded, ProviderError, RateLimited, ServerFailed
-from hermes_agent.core.messages import Message, Role, Text, Thinking, ToolCall, said
-from hermes_agent.core.model import ModelRequest, StopReason, TextDelta, ThinkingDelta, Usage
+from hermes_agent.core.messages import (
+    Message,
+    ModelRequest,
+    Role,
+    StopReason,
+    Text,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    ToolCall,
+    Usage,
+    said,
+)
 from hermes_agent.providers.dialects.openai_responses import DIALECT
 from tests.providers.asking import PREFIX, route_to
 

@@ -3,8 +3,7 @@
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.host.http import Http
 from hermes_agent.providers.route import load_vendor
-from hermes_agent.providers.routing.chain import Credential, by_name, credentials_of, in_order, leg_of, single
-from hermes_agent.providers.routing.cooldowns import Use
+from hermes_agent.providers.routing.chain import Credential, Use, by_name, credentials_of, in_order, leg_of, single
 from hermes_agent.providers.settings import CredentialSettings, ModelSettings
 from tests.providers.asking import KEY, route_to
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes_agent.providers.routing.cooldowns import BriefCoolDowns
+from hermes_agent.providers.routing.chain import BriefCoolDowns
 from hermes_agent.store.cooldowns import CoolDown
 
 REST = CoolDown(provider="a", credential="K1", model="m", until=10.0, reason="RateLimited")

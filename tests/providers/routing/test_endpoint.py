@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.core.errors import TimedOut
-from hermes_agent.core.messages import said
-from hermes_agent.core.model import ModelRequest, Prefix, Reply
+from hermes_agent.core.messages import ModelRequest, Prefix, Reply, said
 from hermes_agent.core.shape import first_change
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.providers.routing.endpoint import CacheShape

@@ -5,8 +5,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_agent.core.errors import Unreachable
-from hermes_agent.core.messages import Message, Origin, Role, Text, Thinking, ToolCall, said
-from hermes_agent.core.model import CallDelta, ModelRequest, Prefix, Reply, StopReason, TextDelta, ThinkingDelta, Usage
+from hermes_agent.core.messages import (
+    CallDelta,
+    Message,
+    ModelRequest,
+    Origin,
+    Prefix,
+    Reply,
+    Role,
+    StopReason,
+    Text,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    ToolCall,
+    Usage,
+    said,
+)
 from hermes_agent.providers.routing.joining import LEAST_WORDS, Continuation, Draft, going_on, joined, worth_keeping
 
 WORDS = "The quick brown fox jumps over the lazy dog, and nobody minds at all what it does there."

@@ -5,8 +5,17 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.core.errors import AuthRefused, ContextTooLong, ProviderError, ServerFailed
-from hermes_agent.core.messages import Image, Message, Role, Text, ToolCall, ToolResult
-from hermes_agent.core.model import Continuing, TextDelta, ToolSchema
+from hermes_agent.core.messages import (
+    Continuing,
+    Image,
+    Message,
+    Role,
+    Text,
+    TextDelta,
+    ToolCall,
+    ToolResult,
+    ToolSchema,
+)
 from hermes_agent.providers.catalog import known_models
 from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
 from hermes_agent.providers.settings import ModelOverride, ModelSettings

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 
 from hermes_agent.host.inbound.listener import serve
 from hermes_agent.host.inbound.message import Request, Response
-from hermes_agent.providers.signin.facts import CHATGPT, SignIn
+from hermes_agent.providers.signin.ways import CHATGPT, SignIn
 
 
 def jwt(**claims: object) -> str:

@@ -10,9 +10,8 @@ import pytest
 from hermes_agent.core.errors import AuthRefused, NoModel
 from hermes_agent.host.http import Http
 from hermes_agent.host.paths import Home
-from hermes_agent.providers.signin.facts import ANTHROPIC
 from hermes_agent.providers.signin.token_refresh import TokenRefresh
-from hermes_agent.providers.signin.ways import DEVICE_SECONDS, Issuer, Shown, by_code, by_device, claims_of
+from hermes_agent.providers.signin.ways import ANTHROPIC, DEVICE_SECONDS, Issuer, Shown, by_code, by_device, claims_of
 from hermes_agent.testing.clock import FakeClock
 from tests.providers.signin.double import jwt, token_server
 

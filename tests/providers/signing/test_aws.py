@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.errors import AuthRefused
-from hermes_agent.core.messages import said
-from hermes_agent.core.model import ModelRequest, Reply
+from hermes_agent.core.messages import ModelRequest, Reply, said
 from hermes_agent.host.http import Http
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.demo.script import Say

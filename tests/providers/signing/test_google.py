@@ -11,8 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from hermes_agent.core.errors import AuthRefused, NoModel
-from hermes_agent.core.messages import said
-from hermes_agent.core.model import ModelRequest
+from hermes_agent.core.messages import ModelRequest, said
 from hermes_agent.host.http import Http
 from hermes_agent.host.inbound.listener import serve
 from hermes_agent.host.inbound.message import Request, Response

@@ -13,8 +13,8 @@ from io import BytesIO
 from pathlib import Path
 
 from hermes_agent.sandbox.place import Deletion, Ended, PlaceFailed
+from hermes_agent.sandbox.sync.place import Sync
 from hermes_agent.sandbox.sync.sides import FETCH, MARK, MARKER, REMOVE, SCAN, SEND, Here, Rules, There
-from hermes_agent.sandbox.sync.syncing import Sync
 
 ENDED = Ended(code=0, seconds=0.0)
 

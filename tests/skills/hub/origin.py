@@ -9,14 +9,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hermes_agent.core.clock import SystemClock
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.skills.depot import Entry, Trust
+from hermes_agent.core.clock import RandomIds, SystemClock
+from hermes_agent.skills.depot import Entry, StateFile, Trust
 from hermes_agent.skills.hub.installing import Held, Hub
 from hermes_agent.skills.hub.sources import Sources, Tap, Taps
 from hermes_agent.skills.library import Library
-from hermes_agent.skills.places import Places
-from hermes_agent.skills.state import StateFile
+from hermes_agent.skills.skill import Places
 from hermes_agent.skills.versions import SkillVersions
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import open_store

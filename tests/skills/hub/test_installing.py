@@ -8,13 +8,12 @@ import pytest
 
 from hermes_agent.core.errors import ToolError
 from hermes_agent.scanner.finding import Severity
-from hermes_agent.skills.depot import Content, Lock, Trust, hash_of_files, stored
+from hermes_agent.skills.depot import Content, Lock, State, Trust, hash_of_files, stored
 from hermes_agent.skills.format import BadSkill
 from hermes_agent.skills.hub.git import HubError
 from hermes_agent.skills.hub.installing import Report, report
 from hermes_agent.skills.library import NoSkill
 from hermes_agent.skills.skill import Layer
-from hermes_agent.skills.state import State
 from hermes_agent.skills.versions import Owner
 from hermes_agent.store.versions import By
 from tests.skills.hub.origin import AGENT, OWNER, Place, hub_at, origin

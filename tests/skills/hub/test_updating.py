@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.skills.depot import Content, hash_of_files, stored
+from hermes_agent.skills.depot import Content, State, hash_of_files, stored
 from hermes_agent.skills.hub.git import HubError
 from hermes_agent.skills.hub.updating import (
     Conflict,
@@ -21,7 +21,6 @@ from hermes_agent.skills.hub.updating import (
     update_all,
 )
 from hermes_agent.skills.skill import Layer
-from hermes_agent.skills.state import State
 from tests.skills.hub.origin import AGENT, OWNER, VARIABLES, Place, hub_at
 from tests.skills.shelf import put, skill_text
 

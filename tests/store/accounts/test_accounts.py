@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.core.errors import LimitReached
-from hermes_agent.core.model import Usage
+from hermes_agent.core.messages import Usage
 from hermes_agent.core.spending import Bid, Grant, Limit, Rules, Scope, Spent, UnknownPrice, nanos
 from hermes_agent.store.accounts import KEPT_SECONDS, READ, Owner
 from hermes_agent.store.database import Store

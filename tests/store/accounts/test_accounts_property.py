@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hermes_agent.core.model import Usage
+from hermes_agent.core.messages import Usage
 from hermes_agent.core.spending import NANO, Bid, Grant, Limit, Rules, Scope, nanos
 from hermes_agent.store.database import Store
 from tests.databases import OpenAnother

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from hermes_agent.store.database import Store, open_store
-from hermes_agent.store.postgres.text import vector_of
+from hermes_agent.store.postgres.driver import vector_of
 from tests.databases import NOT_INSTALLED
 from tests.doubles.postgres import PostgresCluster, binaries
 from tests.store.made import QUEUE, add, entry, session

@@ -4,8 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from hermes_agent.store.postgres.driver import Link, link, unlink
-from hermes_agent.store.postgres.text import executing, literal, query_of, vector_of
+from hermes_agent.store.postgres.driver import Link, executing, link, literal, query_of, unlink, vector_of
 from tests.doubles.postgres import PostgresCluster
 
 VALUES = ["plain", "it's", "back\\slash", "'; DROP TABLE entry; --", "\\'", "名前 🎉", "", 7, -1.5, b"\x00\xff'", None]

@@ -1,4 +1,5 @@
-"""Two homes on one database: the store's own suites hold for one beside the other, which stays as it was."""
+"""Two homes on one database, which is PostgreSQL where it is installed: the store's own suites hold for one beside the
+other, which stays as it was."""
 
 import inspect
 import re
@@ -18,6 +19,7 @@ from hermes_agent.store.work.goals import State
 from hermes_agent.store.workers import Timings
 from hermes_agent.testing.clock import FakeClock
 from tests.databases import OpenAnother, empty_database
+from tests.doubles.postgres import binaries
 from tests.store import (
     test_cooldowns,
     test_inbox,
@@ -179,7 +181,7 @@ async def rows_of(store: Store, home: int) -> dict[str, list[Row]]:
     return await store.read(query)
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+@pytest.fixture(params=["sqlite" if binaries() is None else "postgres"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return empty_database(request.param, request, tmp_path)
 
@@ -208,6 +210,7 @@ async def store(open_another: OpenAnother) -> Store:
     return await open_another()
 
 
+@pytest.mark.parametrize("database_url", ["sqlite", "postgres"], indirect=True)
 async def test_every_table_belongs_to_a_home_or_says_why_not(store: Store):
     tables = {row[0] for row in await store.read(lambda tx: tx.rows(TABLES[store.dialect]))}
     theirs = await rows_of(store, NEIGHBOUR)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.store.sqlite.sidecars import Sidecars, discard
+from hermes_agent.store.sqlite.opening import Sidecars, discard
 
 
 @pytest.fixture

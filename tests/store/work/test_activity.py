@@ -2,7 +2,7 @@
 
 import asyncio
 
-from hermes_agent.core.inbound import Conversation, Inbound, Principal
+from hermes_agent.core.chat import Conversation, Inbound, Principal
 from hermes_agent.core.messages import Text
 from hermes_agent.store.sessions import Session
 from tests.databases import OpenAnother

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes_agent.tools.files.readlog import SESSIONS_IN_MEMORY, ReadLog
+from hermes_agent.tools.files.guard import SESSIONS_IN_MEMORY, ReadLog
 
 FILE = Path("/w/a.txt")
 

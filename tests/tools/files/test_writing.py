@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_agent.core.errors import StaleWrite, ToolError
-from hermes_agent.tools.files.guard import Guard
-from hermes_agent.tools.files.readlog import ReadLog, content_hash
+from hermes_agent.tools.files.guard import Guard, ReadLog, content_hash
 from hermes_agent.tools.files.writing import ABSENT, Change, Changer, Version, Writer, unified, version_of
 from tests.tools.bench import Context
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hermes_agent.app.mcp.source import fits
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.messages import ToolSchema
 from hermes_agent.host.late import late
 from hermes_agent.providers.dialects import DIALECTS
 from hermes_agent.providers.tool_schemas import fitted

@@ -7,8 +7,7 @@ import pytest
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import RateLimited
 from hermes_agent.core.tool import CallFacts
-from hermes_agent.tools.permission.requests import Request
-from hermes_agent.tools.permission.smart import FOR_PEOPLE, LONGEST, Smart, without_comments
+from hermes_agent.tools.permission.requests import FOR_PEOPLE, LONGEST, Request, Smart, without_comments
 
 
 def request(command: str) -> Request:

@@ -16,8 +16,8 @@ import pytest
 from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.jail import CannotJail, jail_of
 from hermes_agent.sandbox.network import Network
-from hermes_agent.sandbox.notifications import is_supported
 from hermes_agent.sandbox.place import Command
+from hermes_agent.sandbox.seccomp import is_supported
 from hermes_agent.sandbox.traffic import REACHED, STOPPED, Callers
 from hermes_agent.sandbox.walls import SYSTEM, Walls
 from hermes_agent.tools.web.egress import EgressProxy

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.errors import HermesError, LostLease, UnknownCard
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.messages import Origin
 from hermes_agent.store.database import open_store
 from hermes_agent.store.work.cards import Reason, Status

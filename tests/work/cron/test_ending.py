@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.events import Outcome, RunEnded
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.work.cron.records import MANUAL, Instant, InstantState, Job, JobState, Plan
 from hermes_agent.testing.clock import FakeClock

@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.work.cron.records import CatchUp, Instant, InstantState, Job, JobState, Overlap, Plan
 from hermes_agent.store.workers import Timings

@@ -7,10 +7,9 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.chat import Standing, Standings
+from hermes_agent.core.clock import RandomIds, SystemClock
 from hermes_agent.core.events import MessageTaken
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.inbound import Standing, Standings
 from hermes_agent.core.messages import Origin
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.replay.seam import Seam

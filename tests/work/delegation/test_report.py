@@ -4,8 +4,7 @@ import pytest
 
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import Entry, Replied, RunEnded, ToolEnded, ToolStarted
-from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall, ToolResult
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.messages import Message, Origin, Role, StopReason, Text, ToolCall, ToolResult, Usage
 from hermes_agent.core.section import fenced
 from hermes_agent.store.work.children import Child, Delivery, State
 from hermes_agent.work.delegation.report import (

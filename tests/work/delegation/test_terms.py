@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
+from hermes_agent.core.chat import Principal, Standing
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import BadArguments, Refused
-from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.store.sessions import Session
 from hermes_agent.work.delegation.settings import DelegationSettings

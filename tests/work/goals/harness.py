@@ -2,7 +2,7 @@
 
 from hermes_agent.app.work import GOALS
 from hermes_agent.app.work.goals import GoalWork
-from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.chat import Conversation
 from hermes_agent.store.work.goals import Criterion, Goal, Kind, State
 from hermes_agent.work.goals.desk import Wish
 from hermes_agent.work.goals.judge import SYSTEM

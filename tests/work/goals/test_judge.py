@@ -6,8 +6,7 @@ import random
 import pytest
 
 from hermes_agent.core.events import Entry, Replied, ToolEnded
-from hermes_agent.core.messages import Message, Role, Text, ToolCall, ToolResult
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.messages import Message, Role, StopReason, Text, ToolCall, ToolResult, Usage
 from hermes_agent.store.work.goals import Criterion, Goal, Kind
 from hermes_agent.work.goals.judge import MOST_SHOWN, judged, question_of, records_of
 

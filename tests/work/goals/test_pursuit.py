@@ -8,10 +8,9 @@ import pytest
 
 from hermes_agent.app.opening import Options
 from hermes_agent.app.work import GOALS
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.events import ContextAdded, MessageTaken, Notice, RunEnded, ToolStarted
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.messages import Origin, ToolResult
-from hermes_agent.core.model import Usage
+from hermes_agent.core.messages import Origin, ToolResult, Usage
 from hermes_agent.core.spending import NANO, Scope
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Say
 from hermes_agent.sandbox.place import Command, Running

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.opening import Options
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.events import Asked
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.messages import ToolResult
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.store.work.goals import State

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 
 from hermes_agent.api.problems import FINAL
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.inbound.guard import digest, hmac_base64, hmac_hex, same
-from hermes_agent.host.inbound.message import Refused
+from hermes_agent.host.inbound.message import Refused, digest, hmac_base64, hmac_hex, same
 
 SVIX_PREFIX = "whsec_"
 LONGEST = 500

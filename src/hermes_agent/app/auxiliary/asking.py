@@ -6,8 +6,7 @@ from contextlib import aclosing
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import EmptyReply
-from hermes_agent.core.messages import Message
-from hermes_agent.core.model import Model, ModelRequest, Reply
+from hermes_agent.core.messages import Message, Model, ModelRequest, Reply
 from hermes_agent.core.section import Section, freeze
 
 LONGEST = 2_000

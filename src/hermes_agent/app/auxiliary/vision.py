@@ -18,11 +18,23 @@ from typing import Literal
 from hermes_agent.app.auxiliary.asking import Small, asked
 from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.core.errors import HermesError, StoreError
-from hermes_agent.core.messages import Image, Message, Origin, Part, Role, Text, ToolResult
-from hermes_agent.core.model import Delta, Model, ModelRequest, Remark, Reply, Through
-from hermes_agent.host.files import read_small, write_private
+from hermes_agent.core.messages import (
+    Delta,
+    Image,
+    Message,
+    Model,
+    ModelRequest,
+    Origin,
+    Part,
+    Remark,
+    Reply,
+    Role,
+    Text,
+    Through,
+    ToolResult,
+)
 from hermes_agent.host.late import Needs
-from hermes_agent.host.paths import Home
+from hermes_agent.host.paths import Home, read_small, write_private
 
 log = logging.getLogger(__name__)
 

@@ -7,12 +7,11 @@ import mimetypes
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
+from hermes_agent.core.chat import Attachment, Content, Conversation, Letter
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import ToolError
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.messages import Origin
-from hermes_agent.core.outbound import Attachment, Content, Letter
 from hermes_agent.core.tool import CallContext, tool
 from hermes_agent.host.late import Needs
 from hermes_agent.store.database import Store

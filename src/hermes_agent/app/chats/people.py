@@ -6,7 +6,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from hermes_agent.app.chats.settings import ChannelSettings, ChatSettings
-from hermes_agent.core.inbound import Conversation, Standing
+from hermes_agent.core.chat import Conversation, Standing
 from hermes_agent.host.tasks import spawn
 from hermes_agent.store.database import Store
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hermes_agent.core.chat import Busy, Conversation
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Busy, Conversation
 from hermes_agent.host.schema import section, setting
 
 OWNERS_COMMANDS = (

@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
-from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.app.commands.command import Desk, Done, command
+from hermes_agent.app.operations.access import say_verb
 from hermes_agent.app.operations.approvals import ALLOWED
-from hermes_agent.app.operations.verbs import say_verb
 from hermes_agent.core.answers import answer_in, open_in, reason_in
+from hermes_agent.core.chat import Conversation, Standing
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Asked
-from hermes_agent.core.inbound import Conversation, Standing
 from hermes_agent.store.sessions import Session
 
 WORDS = ("once", "session", "always", "rule")
 
 
+@command("approve", "Approve the call in question.", arguments="[once|session|always|rule]", while_running=True)
 async def approve(desk: Desk, rest: str) -> Done:
     """Approve the call that the run asks about."""
     asked = await _open_here(desk)
@@ -26,12 +27,14 @@ async def approve(desk: Desk, rest: str) -> Done:
     return Done(submit=replace(desk.message(word), answers=asked.question))
 
 
+@command("deny", "Deny the call in question.", arguments="[why]", while_running=True)
 async def deny(desk: Desk, rest: str) -> Done:
     """Deny the call that the run asks about; the rest of the line is the reason."""
     asked = await _open_here(desk)
     return Done(submit=replace(desk.message(reason_in(asked, rest)), answers=asked.question))
 
 
+@command("yolo", "No questions in this run, or the next one.", arguments="[off]", while_running=True)
 async def yolo(desk: Desk, rest: str) -> Done:
     """Turn approval questions off for a run of this person. Hard blocks and the deny list still apply."""
     if desk.inbound.principal.standing is Standing.GUEST:
@@ -45,6 +48,12 @@ async def yolo(desk: Desk, rest: str) -> Done:
     return Done(text=f"No questions in {which}. The hard block and the deny list hold. `/yolo off` ends this.")
 
 
+@command(
+    "approvals",
+    "List open approvals in all your sessions, answer them, or withdraw one for good.",
+    arguments="[list|withdraw ID|ID once|session|always|rule|deny [why]]",
+    while_running=True,
+)
 async def approvals(desk: Desk, rest: str) -> Done:
     """List open approvals in all sessions of this person, or answer one; or list and withdraw those for good."""
     if rest.partition(" ")[0] in {each.name for each in ALLOWED.verbs}:
@@ -107,23 +116,3 @@ async def _open_here(desk: Desk) -> Asked:
     if asked is None:
         raise HermesError("No approval is open here. `/approvals` lists those of your other sessions.")
     return asked
-
-
-APPROVALS = Command(
-    name="approvals",
-    summary="List open approvals in all your sessions, answer them, or withdraw one for good.",
-    arguments="[list|withdraw ID|ID once|session|always|rule|deny [why]]",
-    act=approvals,
-    while_running=True,
-)
-APPROVE = Command(
-    name="approve",
-    summary="Approve the call in question.",
-    arguments="[once|session|always|rule]",
-    act=approve,
-    while_running=True,
-)
-DENY = Command(name="deny", summary="Deny the call in question.", arguments="[why]", act=deny, while_running=True)
-YOLO = Command(
-    name="yolo", summary="No questions in this run, or the next one.", arguments="[off]", act=yolo, while_running=True
-)

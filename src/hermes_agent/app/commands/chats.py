@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from hermes_agent.app.chats.settings import home_of
-from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.app.commands.command import Desk, Done, command
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.late import late
@@ -24,6 +24,13 @@ USAGE = (
 )
 
 
+@command(
+    "topic",
+    "Have several conversations in one chat.",
+    arguments="[create|switch|list|off] [NAME]",
+    while_running=True,
+    at_once=True,
+)
 async def topic(desk: Desk, rest: str) -> Done:
     """Create, switch to or list topics, or return to the chat without a topic."""
     facts = desk.hermes.store.facts
@@ -63,21 +70,17 @@ def _listed(names: list[str], current: str) -> str:
     return "Topics: " + ", ".join(f"{name} (this one)" if name == current else name for name in names)
 
 
-TOPIC = Command(
-    name="topic",
-    summary="Have several conversations in one chat.",
-    arguments="[create|switch|list|off] [NAME]",
-    act=topic,
-    while_running=True,
-    at_once=True,
-)
-
-
 SET = "hermes_agent.host.config_edit:set_value"
 UNSET = "hermes_agent.host.config_edit:unset"
 HOME_USAGE = "Send `/sethome` in the chat that shall be the home, or `/sethome off`."
 
 
+@command(
+    "sethome",
+    "Make this chat the home of its channel, for messages that belong to no chat.",
+    arguments="[off]",
+    while_running=True,
+)
 async def sethome(desk: Desk, rest: str) -> Done:
     """Set this chat as its channel's home in config.yaml; `off` removes it."""
     place, home = desk.inbound.conversation.place, desk.runtime.home
@@ -95,12 +98,3 @@ async def sethome(desk: Desk, rest: str) -> Done:
             return Done(text=f"This is the home of {place.platform}: `hermes send -t {place.platform}` leads here.")
         case _:
             raise HermesError(HOME_USAGE)
-
-
-SETHOME = Command(
-    name="sethome",
-    summary="Make this chat the home of its channel, for messages that belong to no chat.",
-    arguments="[off]",
-    act=sethome,
-    while_running=True,
-)

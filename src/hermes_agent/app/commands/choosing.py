@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.app.commands.command import Desk, Done, command
+from hermes_agent.app.operations.access import say_verb
 from hermes_agent.app.operations.approvals import ALLOWED, list_approvals
-from hermes_agent.app.operations.verbs import say_verb
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.snapshot import EFFORT
 from hermes_agent.core.errors import HermesError
@@ -26,6 +26,12 @@ INIT = (
 )
 
 
+@command(
+    "reasoning",
+    "Show or choose how much the model reasons in this session.",
+    arguments=f"[{'|'.join(LEVELS)}|off]",
+    while_running=True,
+)
 async def reasoning(desk: Desk, rest: str) -> Done:
     """Show how much the model reasons in this session, or choose it; `off` returns to the setting."""
     place, usual = f"session:{desk.record.id}", desk.runtime.settings.model.reasoning_effort
@@ -40,6 +46,12 @@ async def reasoning(desk: Desk, rest: str) -> Done:
     return Done(text=f"From its next run on this session reasons at {usual if word == 'off' else word}.")
 
 
+@command(
+    "permissions",
+    "Show what may run without a question, and withdraw what was allowed for good.",
+    arguments="[withdraw ID]",
+    while_running=True,
+)
 async def permissions(desk: Desk, rest: str) -> Done:
     """Show what may run without a question: mode, wall, `/yolo`, and what was allowed for good; or withdraw one."""
     if rest:
@@ -64,6 +76,7 @@ def _network(settings: Settings) -> str:
     return network if isinstance(network, str) else ", ".join(network)
 
 
+@command("config", "Show the settings that are set, or change one.", arguments="[KEY [VALUE]]", while_running=True)
 async def config(desk: Desk, rest: str) -> Done:
     """Show the settings that are set, or one of them, or change one. For the owner."""
     desk.access.check_owner("Only the owner sees and changes the settings.")
@@ -82,32 +95,7 @@ async def config(desk: Desk, rest: str) -> Done:
     return Done(text="\n".join(lines) or "Nothing is set: `/config KEY VALUE` sets one, docs/configuration.md has all.")
 
 
+@command("init", "Have the agent write an AGENTS.md for this folder.", arguments="[words]")
 async def init(desk: Desk, rest: str) -> Done:
     """Have the agent write an AGENTS.md for the working folder."""
     return Done(submit=desk.message(f"{INIT} {rest}".strip()))
-
-
-REASONING = Command(
-    name="reasoning",
-    summary="Show or choose how much the model reasons in this session.",
-    arguments=f"[{'|'.join(LEVELS)}|off]",
-    act=reasoning,
-    while_running=True,
-)
-PERMISSIONS = Command(
-    name="permissions",
-    summary="Show what may run without a question, and withdraw what was allowed for good.",
-    arguments="[withdraw ID]",
-    act=permissions,
-    while_running=True,
-)
-CONFIG = Command(
-    name="config",
-    summary="Show the settings that are set, or change one.",
-    arguments="[KEY [VALUE]]",
-    act=config,
-    while_running=True,
-)
-INIT_COMMAND = Command(
-    name="init", summary="Have the agent write an AGENTS.md for this folder.", arguments="[words]", act=init
-)

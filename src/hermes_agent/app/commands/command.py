@@ -9,9 +9,9 @@ from difflib import get_close_matches
 from hermes_agent.app.commands import ALIASES, COMMANDS, ELSEWHERE
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.system import System
+from hermes_agent.core.chat import Inbound, Standing
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NoModel
-from hermes_agent.core.inbound import Inbound, Standing
 from hermes_agent.core.messages import Text
 from hermes_agent.host.late import late
 from hermes_agent.providers.route import Route
@@ -88,6 +88,15 @@ class Command:
     arguments: str = ""
     while_running: bool = False
     at_once: bool = False
+
+
+def command(
+    name: str, summary: str, *, arguments: str = "", while_running: bool = False, at_once: bool = False
+) -> Callable[[Callable[[Desk, str], Awaitable[Done]]], Command]:
+    """Decorator: the function as a slash command (see `Command`)."""
+    return lambda act: Command(
+        name=name, summary=summary, act=act, arguments=arguments, while_running=while_running, at_once=at_once
+    )
 
 
 def find_command(line: str) -> tuple[Command, str] | None:

@@ -6,18 +6,19 @@ import re
 from collections import Counter
 
 from hermes_agent.agent.session import Session
-from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.app.commands.command import Desk, Done, command
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Compacted, Pinned, PrefixFrozen, Unpinned
 from hermes_agent.core.messages import Message, Origin, Role
-from hermes_agent.core.plural import plural
+from hermes_agent.core.shown import plural
 
 READ_ONLY = re.compile(r"\bread[- ]?only\b", re.IGNORECASE)
 CHANGES = (Capability.FS_WRITE, Capability.EXEC, Capability.MESSAGE, Capability.SCHEDULE)
 KINDS = {Role.USER: "your messages", Role.ASSISTANT: "replies", Role.TOOL: "tool results"}
 
 
+@command("context", "Show what fills the model's window.", while_running=True)
 async def context(desk: Desk, _: str) -> Done:
     """Show what fills the model's window: the prefix by section, then the messages by kind."""
     view = await desk.hermes.view(desk.record.id)
@@ -37,6 +38,7 @@ async def context(desk: Desk, _: str) -> Done:
     return Done(text="\n".join(lines))
 
 
+@command("compress", "Compact the conversation for the model; the log keeps everything.", arguments="[what matters]")
 async def compress(desk: Desk, rest: str) -> Done:
     """Compact the conversation; the rest of the line says what to keep."""
     before = sum((await desk.hermes.view(desk.record.id)).weights)
@@ -46,6 +48,7 @@ async def compress(desk: Desk, rest: str) -> Done:
     return Done(text=f"The model now gets {after:,} instead of {before:,} tokens. The log keeps everything.")
 
 
+@command("pin", 'Pin words that every request shows; "read only" is enforced.', arguments="[words]", while_running=True)
 async def pin(desk: Desk, rest: str) -> Done:
     """Pin text that every request shows, or list the pins. "Read only" in it also denies capabilities that change
     things."""
@@ -61,6 +64,7 @@ async def pin(desk: Desk, rest: str) -> Done:
     return Done(text=f"Pinned until `/unpin {pinned.pin}`.{enforced}")
 
 
+@command("unpin", "Remove a pin.", arguments="ID|all", while_running=True)
 async def unpin(desk: Desk, rest: str) -> Done:
     """Remove one pin, or all."""
     pins = (await desk.hermes.view(desk.record.id)).pins
@@ -88,20 +92,3 @@ def _by_kind(view: Session) -> Counter[str]:
 
 def _kind(message: Message) -> str:
     return "runtime notes" if message.is_runtime else KINDS[message.role]
-
-
-CONTEXT = Command(name="context", summary="Show what fills the model's window.", act=context, while_running=True)
-COMPRESS = Command(
-    name="compress",
-    summary="Compact the conversation for the model; the log keeps everything.",
-    arguments="[what matters]",
-    act=compress,
-)
-PIN = Command(
-    name="pin",
-    summary='Pin words that every request shows; "read only" is enforced.',
-    arguments="[words]",
-    act=pin,
-    while_running=True,
-)
-UNPIN = Command(name="unpin", summary="Remove a pin.", arguments="ID|all", act=unpin, while_running=True)

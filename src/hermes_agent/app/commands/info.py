@@ -5,7 +5,7 @@ from __future__ import annotations
 from hermes_agent.app.chats.people import may
 from hermes_agent.app.chats.settings import ChannelSettings
 from hermes_agent.app.commands import COMMANDS
-from hermes_agent.app.commands.command import Command, Desk, Done, command_of
+from hermes_agent.app.commands.command import Command, Desk, Done, command, command_of
 from hermes_agent.app.operations.costs import (
     LimitLine,
     Total,
@@ -19,6 +19,7 @@ WIDEST_USE = 28
 """Columns of the words of commands in /help."""
 
 
+@command("help", "Show the commands.", arguments="[command]", while_running=True)
 async def show_help(desk: Desk, rest: str) -> Done:
     """List the commands that the sender may use, or show one."""
     rules = desk.runtime.settings.gateway.channels.get(desk.inbound.conversation.platform, ChannelSettings())
@@ -36,6 +37,7 @@ def _help_line(use: str, summary: str, width: int) -> str:
     return f"{use:<{width}}  {summary}" if len(use) <= width else f"{use}\n{'':<{width}}  {summary}"
 
 
+@command("model", "Show or choose this session's model.", arguments="[vendor/model]")
 async def model(desk: Desk, rest: str) -> Done:
     """Show the session's model, or switch it."""
     if not rest:
@@ -45,6 +47,7 @@ async def model(desk: Desk, rest: str) -> Done:
     return Done(text=f"This session now asks {route.name}.")
 
 
+@command("tools", "List the tools.", while_running=True)
 async def tools(desk: Desk, _: str) -> Done:
     """List the tools that this agent has."""
     toolbox = desk.runtime.toolbox
@@ -54,6 +57,7 @@ async def tools(desk: Desk, _: str) -> Done:
     return Done(text="\n".join(lines))
 
 
+@command("status", "Show the model, folder and state of this session.", while_running=True)
 async def status(desk: Desk, _: str) -> Done:
     """Show the state of this session."""
     number = await desk.hermes.store.history.last_number(desk.record.id)
@@ -69,14 +73,7 @@ async def status(desk: Desk, _: str) -> Done:
     return Done(text="\n".join(lines))
 
 
-HELP = Command(name="help", summary="Show the commands.", arguments="[command]", act=show_help, while_running=True)
-MODEL = Command(name="model", summary="Show or choose this session's model.", arguments="[vendor/model]", act=model)
-TOOLS = Command(name="tools", summary="List the tools.", act=tools, while_running=True)
-STATUS = Command(
-    name="status", summary="Show the model, folder and state of this session.", act=status, while_running=True
-)
-
-
+@command("cost", "Show the tokens and cost of this session, and what the limits leave.", while_running=True)
 async def cost(desk: Desk, _: str) -> Done:
     """Show the session's usage by model, and each limit that applies to it."""
     used = list(map(_used, await session_totals(desk.access, desk.record.id)))
@@ -98,10 +95,4 @@ def _sentence(line: LimitLine) -> str:
     return f"{line.setting}: {used} used of {most}, {reserved} reserved, {left} left ({line.of})."
 
 
-COST = Command(
-    name="cost",
-    summary="Show the tokens and cost of this session, and what the limits leave.",
-    act=cost,
-    while_running=True,
-)
-USAGE = Command(name="usage", summary="The same as /cost.", act=cost, while_running=True)
+USAGE = Command(name="usage", summary="The same as /cost.", act=cost.act, while_running=True)

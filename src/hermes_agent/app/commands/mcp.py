@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.app.operations.access import say_verb
 from hermes_agent.app.operations.mcp.servers import MCP
-from hermes_agent.app.operations.verbs import say_verb
 
 
 async def servers(desk: Desk, rest: str) -> Done:

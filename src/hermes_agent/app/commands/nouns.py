@@ -7,13 +7,13 @@ import asyncio
 from functools import partial
 
 from hermes_agent.app.commands import COMMANDS
-from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.app.commands.command import Command, Desk, Done, command
+from hermes_agent.app.operations.access import Noun, say_verb
 from hermes_agent.app.operations.learning import CURATED, LEARNED
 from hermes_agent.app.operations.memory import FACTS, NOTES
 from hermes_agent.app.operations.trust import TRUST
-from hermes_agent.app.operations.verbs import Noun, say_verb
+from hermes_agent.core.chat import Standing
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Standing
 from hermes_agent.skills.invoke import BadBundle, Bundles, bundles_of
 from hermes_agent.skills.library import whole_line
 
@@ -50,23 +50,22 @@ CURATOR = Command(
 )
 
 
+@command(
+    "memory",
+    "Show the notes about you and their changes, or undo a change.",
+    arguments="[log|undo [ID]|facts]",
+    while_running=True,
+)
 async def memory(desk: Desk, rest: str) -> Done:
     """Run a verb on the sender's notes, or on facts (`/memory facts ...`)."""
     word, _, more = rest.partition(" ")
     return await (_say(FACTS, desk, more) if word == "facts" else _say(NOTES, desk, rest))
 
 
-MEMORY = Command(
-    name="memory",
-    summary="Show the notes about you and their changes, or undo a change.",
-    arguments="[log|undo [ID]|facts]",
-    act=memory,
-    while_running=True,
-)
-
 LINES = 40
 
 
+@command("skills", "List the skills, or those that fit some words.", arguments="[words]", while_running=True)
 async def skills(desk: Desk, rest: str) -> Done:
     """List the skills visible to this session, or search them."""
     if desk.inbound.principal.standing is Standing.GUEST:
@@ -86,6 +85,7 @@ async def skills(desk: Desk, rest: str) -> Done:
     return Done(text="\n".join(lines) or "There are no skills.")
 
 
+@command("bundles", "List bundles of skills, or the skills of one.", arguments="[name]", while_running=True)
 async def bundles(desk: Desk, rest: str) -> Done:
     """List the bundles, or the skills of one."""
     if desk.inbound.principal.standing is Standing.GUEST:
@@ -103,19 +103,3 @@ def _report(kept: Bundles, name: str) -> str:
         return str(error)
     about = f" {found.description}" if found.description else ""
     return f"/{found.name}:{about} ({', '.join(found.skills)})"
-
-
-BUNDLES = Command(
-    name="bundles",
-    summary="List bundles of skills, or the skills of one.",
-    arguments="[name]",
-    act=bundles,
-    while_running=True,
-)
-SKILLS = Command(
-    name="skills",
-    summary="List the skills, or those that fit some words.",
-    arguments="[words]",
-    act=skills,
-    while_running=True,
-)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.app.commands.command import Desk, Done, command
 from hermes_agent.app.operations.serving import note_asker
+from hermes_agent.core.chat import Busy
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Busy
-from hermes_agent.core.plural import plural
+from hermes_agent.core.shown import plural
 from hermes_agent.host.late import late
 
 ALL = "all"
 STOP_ALL = "hermes_agent.app.operations.agents:stop_all"
 
 
+@command("stop", "End the run at once; with `all` background agents too.", arguments="[all]", while_running=True)
 async def stop(desk: Desk, rest: str) -> Done:
     """Stop the run at once, with the agents that it waits for; with `all` also those in the background."""
     if rest not in ("", ALL):
@@ -25,16 +26,19 @@ async def stop(desk: Desk, rest: str) -> Done:
     return Done(text=f"{told} {plural(others, 'agent')} stopped too." if others else told)
 
 
+@command("continue", "Resume a run that was stopped or reached a limit.", arguments="[words]")
 async def go_on(desk: Desk, rest: str) -> Done:
     """Resume a run that was stopped or reached a limit."""
     return Done(submit=replace(desk.message(rest), resumes=True))
 
 
+@command("steer", "Say something the model reads at its next turn.", arguments="WORDS", while_running=True)
 async def steer(desk: Desk, rest: str) -> Done:
     """Send a message that the model reads at its next turn."""
     return Done(submit=replace(desk.message(_words(rest)), busy=Busy.STEER))
 
 
+@command("queue", "Say something that is read when the run is over.", arguments="WORDS", while_running=True)
 async def queue(desk: Desk, rest: str) -> Done:
     """Send a message that is read after the run."""
     return Done(submit=replace(desk.message(_words(rest)), busy=Busy.QUEUE))
@@ -46,32 +50,7 @@ def _words(rest: str) -> str:
     return rest
 
 
-STOP = Command(
-    name="stop",
-    summary="End the run at once; with `all` background agents too.",
-    arguments="[all]",
-    act=stop,
-    while_running=True,
-)
-CONTINUE = Command(
-    name="continue", summary="Resume a run that was stopped or reached a limit.", arguments="[words]", act=go_on
-)
-STEER = Command(
-    name="steer",
-    summary="Say something the model reads at its next turn.",
-    arguments="WORDS",
-    act=steer,
-    while_running=True,
-)
-QUEUE = Command(
-    name="queue",
-    summary="Say something that is read when the run is over.",
-    arguments="WORDS",
-    act=queue,
-    while_running=True,
-)
-
-
+@command("restart", "Restart the gateway.", while_running=True)
 async def restart(desk: Desk, _: str) -> Done:
     """Restart the gateway after running work has finished; the rest resumes afterwards."""
     if desk.runtime.restart is None:
@@ -83,6 +62,3 @@ async def restart(desk: Desk, _: str) -> Done:
     return Done(
         text="Restarting. Running work may finish first; the rest resumes afterwards. I will say when I am back."
     )
-
-
-RESTART = Command(name="restart", summary="Restart the gateway.", act=restart, while_running=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.app.commands.command import Desk, Done, command
 from hermes_agent.app.operations.checkpoints import checkpoints_of, line_of, restore_report
 from hermes_agent.app.operations.sessions import (
     branch_session,
@@ -20,8 +20,7 @@ from hermes_agent.core.clock import moment
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Compacted, Entry, MessageTaken, Replied, ToolEnded, Undone
 from hermes_agent.core.messages import File, Image, Message, Role, Text, ToolResult
-from hermes_agent.core.plural import plural
-from hermes_agent.core.shown import additions, words_of
+from hermes_agent.core.shown import additions, plural, words_of
 
 SHOWN, SHOWN_WHOLE = 400, 200_000
 """Characters of one message."""
@@ -32,20 +31,23 @@ def counted(rest: str, otherwise: int) -> int:
     return max(1, int(rest)) if rest.isdecimal() else otherwise
 
 
+@command("new", "Start a new session.", arguments="[title]")
 async def new(desk: Desk, rest: str) -> Done:
     """Start another session in the same conversation."""
     record = await start_session(desk.access, desk.inbound.conversation, desk.record, rest)
     return Done(text=f"New session {record.id}.", session=record.id)
 
 
+@command("resume", "Continue an earlier session.", arguments="[id or title]")
 async def resume(desk: Desk, rest: str) -> Done:
     """Continue an earlier session, by id or title."""
     if not rest:
-        return await sessions(desk, rest)
+        return await sessions.act(desk, rest)
     record = await resume_session(desk.access, desk.inbound.conversation, rest)
     return Done(text=f"Resumed {record.id}{f' ({record.title})' if record.title else ''}.", session=record.id)
 
 
+@command("sessions", "List the latest sessions.", arguments="[how many]", while_running=True)
 async def sessions(desk: Desk, rest: str) -> Done:
     """List the latest sessions of this principal."""
     lines = [
@@ -55,12 +57,14 @@ async def sessions(desk: Desk, rest: str) -> Done:
     return Done(text="\n".join(lines) or "No sessions yet.")
 
 
+@command("branch", "Copy this session and continue in the copy.", arguments="[title]")
 async def branch(desk: Desk, rest: str) -> Done:
     """Copy this session up to now and continue in the copy."""
     record = await branch_session(desk.access, desk.record.id, rest)
     return Done(text=f"Branched into {record.id}.", session=record.id)
 
 
+@command("title", "Show or set the session's title.", arguments="[title]", while_running=True)
 async def title(desk: Desk, rest: str) -> Done:
     """Show or set the session's title."""
     if not rest:
@@ -69,12 +73,14 @@ async def title(desk: Desk, rest: str) -> Done:
     return Done(text=f"Titled “{rest}”.")
 
 
+@command("undo", "Undo the last exchange.", arguments="[how many]")
 async def undo(desk: Desk, rest: str) -> Done:
     """Undo the last exchange, or the last N."""
     undone = await undo_messages(desk.access, desk.record.id, counted(rest, 1))
     return Done(text=f"Undid {plural(len(undone), 'message')}; the log keeps all.")
 
 
+@command("retry", "Ask again, with other words if given.", arguments="[words]")
 async def retry(desk: Desk, rest: str) -> Done:
     """Undo the last exchange and ask again, with other words if given."""
     [last] = await undo_messages(desk.access, desk.record.id)
@@ -84,22 +90,15 @@ async def retry(desk: Desk, rest: str) -> Done:
     return Done(submit=desk.message(rest))
 
 
-NEW = Command(name="new", summary="Start a new session.", arguments="[title]", act=new)
-RESUME = Command(name="resume", summary="Continue an earlier session.", arguments="[id or title]", act=resume)
-SESSIONS = Command(
-    name="sessions", summary="List the latest sessions.", arguments="[how many]", act=sessions, while_running=True
-)
-BRANCH = Command(name="branch", summary="Copy this session and continue in the copy.", arguments="[title]", act=branch)
-TITLE = Command(
-    name="title", summary="Show or set the session's title.", arguments="[title]", act=title, while_running=True
-)
-UNDO = Command(name="undo", summary="Undo the last exchange.", arguments="[how many]", act=undo)
-RETRY = Command(name="retry", summary="Ask again, with other words if given.", arguments="[words]", act=retry)
-
-
 WHO = {Role.USER: "you", Role.ASSISTANT: "agent", Role.TOOL: "tool"}
 
 
+@command(
+    "history",
+    "Show the conversation as the model sees it; --full shows all of it.",
+    arguments="[--full]",
+    while_running=True,
+)
 async def history(desk: Desk, rest: str) -> Done:
     """Show the conversation as the model sees it; with `--full` the whole log, including compacted and undone
     messages."""
@@ -142,18 +141,13 @@ def _texts(message: Message) -> Iterable[str]:
     return results or [words_of(message)]
 
 
-HISTORY = Command(
-    name="history",
-    summary="Show the conversation as the model sees it; --full shows all of it.",
-    arguments="[--full]",
-    act=history,
-    while_running=True,
-)
-
 LISTED = 15
 USAGE = "Say `/rollback` for the list, `/rollback N [FILE]`, or `/rollback diff N [FILE]`."
 
 
+@command(
+    "rollback", "Restore files to a checkpoint; without a number, list the checkpoints.", arguments="[diff] [n] [file]"
+)
 async def rollback(desk: Desk, rest: str) -> Done:
     """List the checkpoints of the working folder, show the diff to one, or restore files from one."""
     root, words = Path(desk.record.workspace), rest.split(maxsplit=2)
@@ -170,11 +164,3 @@ async def rollback(desk: Desk, rest: str) -> Done:
     if shows_diff:
         return Done(text=await kept.diff(root, int(number), file) or f"Nothing changed since checkpoint {number}.")
     return Done(text=restore_report(await kept.restore(root, int(number), file), int(number)))
-
-
-ROLLBACK = Command(
-    name="rollback",
-    summary="Restore files to a checkpoint; without a number, list the checkpoints.",
-    arguments="[diff] [n] [file]",
-    act=rollback,
-)

@@ -15,10 +15,9 @@ from hermes_agent.app.household import local_owner
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
-from hermes_agent.core.clock import Clock, moment
+from hermes_agent.core.clock import Clock, RandomIds, moment
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.model import Model
+from hermes_agent.core.messages import Model
 from hermes_agent.core.spending import Limit, Scope, nanos
 from hermes_agent.host.late import Needs
 from hermes_agent.learning.curator import report
@@ -42,7 +41,7 @@ from hermes_agent.learning.proposing import Proposing
 from hermes_agent.learning.reviewing import usual_gates
 from hermes_agent.learning.settings import CuratorSettings
 from hermes_agent.learning.typed import TypedGate
-from hermes_agent.replay.ledger import Book, StoredLedger
+from hermes_agent.replay.seam import Book, StoredLedger
 from hermes_agent.skills.changes import ARCHIVE
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store

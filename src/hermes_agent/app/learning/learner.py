@@ -12,10 +12,9 @@ from hermes_agent.agent.session import Session
 from hermes_agent.app.auxiliary.background_models import Auxiliary
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.chat import Conversation, Standing, Standings
+from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.events import RunEnded
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.inbound import Conversation, Standing, Standings
 from hermes_agent.core.messages import ToolResult
 from hermes_agent.host.late import Needs, late
 from hermes_agent.host.tasks import spawn

@@ -1,4 +1,4 @@
-"""Learning jobs of a home: builds what runs reviews, curator passes, probes, proposals and undo."""
+"""Learning jobs of a home: what runs reviews, curator passes, probes and undo, and the gate they write through."""
 
 from __future__ import annotations
 
@@ -6,44 +6,44 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hermes_agent.agent.agent import Proposed
 from hermes_agent.app.auxiliary.background_models import Auxiliary
 from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.folder_trust import TrustedFolders
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.chat import Conversation, Standings
+from hermes_agent.core.clock import Clock, Ids, RandomIds
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError
+from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.events import Notice
-from hermes_agent.core.ids import Ids, RandomIds
-from hermes_agent.core.inbound import Conversation, Standings
-from hermes_agent.core.model import Model
+from hermes_agent.core.messages import Model, ToolCall
 from hermes_agent.core.quick_replies import LESSON
 from hermes_agent.core.spending import Limit, Scope, nanos
-from hermes_agent.core.tool import Tool
-from hermes_agent.host.files import read_small
+from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.host.late import Needs, late
-from hermes_agent.learning.drafts import Draft, evidence_of
+from hermes_agent.host.paths import read_small
+from hermes_agent.learning.drafts import Draft, Evidence, Waits, draft_of, evidence_of
 from hermes_agent.learning.jobs import Does, Jobs
 from hermes_agent.learning.learned import Learned, Retracting, Undoing
 from hermes_agent.learning.probing import Probing
-from hermes_agent.learning.proposing import Proposing, question_of
+from hermes_agent.learning.proposing import DICTATED, MEANT, LessonGate, Proposing, question_of, sources_of
 from hermes_agent.learning.reviewing import Reviewer
 from hermes_agent.learning.typed import TOOL, objection
 from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.settings import label_of, person_of, target_of
 from hermes_agent.memory.tools import MemoryTools
-from hermes_agent.replay.ledger import Book, StoredLedger
+from hermes_agent.replay.seam import Book, StoredLedger
 from hermes_agent.runs.front import Hermes
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed
 from hermes_agent.skills.format import inside
-from hermes_agent.skills.places import MOST
-from hermes_agent.skills.skill import FILE, Layer
+from hermes_agent.skills.skill import FILE, MOST, Layer
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind
 from hermes_agent.store.learning.proposals import Proposal
@@ -261,3 +261,73 @@ class Probes:
             if ended is None:
                 await running.kill()
         return ended.code == 0
+
+
+class PutAside(ToolError):
+    """What the agent wanted to keep waits for the person."""
+
+    kind = "put_aside"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearningHook:
+    """Tool-call hook that lets a write to notes or skills wait where `LessonGate` does not let it pass."""
+
+    store: Store
+    clock: Clock
+    standings: Standings
+    proposing: Proposing
+
+    async def before_call(self, proposed: Proposed) -> None:
+        """Raise `PutAside` for what waits, `Refused` for what would and was rejected before."""
+        context = proposed.context
+        call = ToolCall(id="", name=proposed.tool.schema.name, arguments=proposed.arguments)
+        draft = draft_of(call, "", context.key)
+        record = await self.store.sessions.get(context.session)
+        if draft is None or record is None:
+            return
+        base = await self.proposing.hands_of(record).content(draft)
+        draft = replace(draft, known=(base or b"").decode("utf-8", "replace"))
+        own = label_of(self.standings.of(record.principal), record.conversation)
+        entries = await self.store.history.entries(context.session)
+        sources = await sources_of(self.store, entries, own)
+        trust = max(sources.trust, context.trust)
+        gate = LessonGate(trust=trust, share=DICTATED if trust else MEANT)
+        verdict = await gate.judge(draft, sources)
+        if isinstance(verdict, Waits):
+            await self.proposing.check(draft)
+            number = await self._put(draft, verdict, (record, len(entries)), base)
+            raise PutAside(
+                f"Put aside as p{number}: it is not live, and waits until the person says so.",
+                hint="Do not write it again; go on, and mention it in your reply.",
+            )
+
+    async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:  # noqa: ARG002 - the Protocol's shape
+        """Nothing to add."""
+        return answer
+
+    async def _put(self, draft: Draft, waits: Waits, seen: tuple[Session, int], base: bytes | None) -> int:
+        record, last = seen
+        job = Job(
+            id=draft.key,
+            kind=JobKind.REVIEW,
+            session=record.id,
+            principal=record.principal,
+            what="",
+            first=1,
+            last=last,
+            created=self.clock.now(),
+        )
+        evidence = Evidence(through="foreground", sort=draft.teaches.value).text
+        return await self.proposing.put(draft, waits, job, evidence, base)
+
+
+def learning_hook(needs: Needs) -> LearningHook:
+    """Factory of the hook of one run."""
+    store, clock, standings = needs.get(Store), needs.get(Clock), needs.get(Standings)
+    skills, notes, settings = needs.get(Skills), needs.get(Notes), needs.get(Settings)
+    writers = partial(HomeWriters, skills=skills, notes=notes, is_owner_key=standings.is_owner)
+    proposing = Proposing(
+        store=store, clock=clock, hands_of=lambda record: writers(record=record), days=settings.learning.waits_days
+    )
+    return LearningHook(store=store, clock=clock, standings=standings, proposing=proposing)

@@ -13,7 +13,7 @@ import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.host.files import read_small
+from hermes_agent.host.paths import read_small
 from hermes_agent.tools.mcp.settings import EDITOR, HANDLE, McpServerSettings, Server, servers_of
 
 PROJECT_SERVERS = ".mcp.json"

@@ -12,7 +12,7 @@ from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.messages import ToolSchema
 from hermes_agent.core.tool import Quarantined, Tool
 from hermes_agent.host.late import Needs, late
 from hermes_agent.host.paths import current_folder

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.access import Access, Noun, place, verb
 from hermes_agent.app.operations.background import delegation_in
 from hermes_agent.app.operations.sessions import get_session
-from hermes_agent.app.operations.verbs import Noun, place, verb
+from hermes_agent.core.chat import Standing
 from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Standing
 from hermes_agent.core.messages import Origin
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.store.work.children import Child

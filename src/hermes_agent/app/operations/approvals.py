@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.operations.verbs import Noun, place, verb
+from hermes_agent.app.operations.access import Noun, place, verb
 from hermes_agent.app.process import APPROVALS
 from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass

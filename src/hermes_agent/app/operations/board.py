@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.work.board import opened_board
+from hermes_agent.core.chat import Conversation, Standing
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Conversation, Standing
-from hermes_agent.host.files import read_small
+from hermes_agent.host.paths import read_small
 from hermes_agent.store.work.cards import Card as Card
 from hermes_agent.store.work.cards import CardEvent, CardFile, CardRow, CardRun, Reason, Status
 from hermes_agent.work.board.beads import Plan, exported, import_issues, read_issues

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.operations.verbs import Noun, place, verb
+from hermes_agent.app.operations.access import Noun, place, verb
+from hermes_agent.core.chat import Letter, Slot, SlotState
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, StoreError
-from hermes_agent.core.outbound import Letter, Slot, SlotState
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.model import Usage
+from hermes_agent.core.messages import Usage
 from hermes_agent.core.spending import NANO, Limit, Scope, Standing, Unit, amount, day_of
 from hermes_agent.store.accounts import Owner
 from hermes_agent.store.usage import LAST_TIME as LAST_TIME

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hermes_agent.app.manifest import TOOLSETS
-from hermes_agent.app.operations.verbs import Argument, Kind, Noun, option, place, verb
+from hermes_agent.app.operations.access import Argument, Kind, Noun, option, place, verb
 from hermes_agent.app.work.cron_drafts import Draft
 from hermes_agent.app.work.cron_facts import InstantFacts, JobFacts, job_line, job_text, run_line
 from hermes_agent.app.work.cron_imports import Imported, import_jobs, imported_text

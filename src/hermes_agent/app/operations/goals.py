@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.operations.verbs import Noun, option, place, verb
+from hermes_agent.app.operations.access import Noun, option, place, verb
 from hermes_agent.app.work import GOALS, whose
+from hermes_agent.core.chat import Conversation, Standing
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Conversation, Standing
 from hermes_agent.core.spending import NANO, Scope
 from hermes_agent.store.work.goals import Check, Criterion, Goal, State
 from hermes_agent.work.goals.desk import Whose, Wish, criterion_of, moment_of

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.app.memory_provider import MemoryProvider
 from hermes_agent.app.toolkit import needs_without_store
+from hermes_agent.core.chat import Slot
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.outbound import Slot
 from hermes_agent.host.http import Http
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.memory.settings import Person

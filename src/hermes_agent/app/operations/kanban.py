@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
+from hermes_agent.app.operations.access import Argument, Kind, Noun, Verb, option, place, verb
 from hermes_agent.app.operations.board import (
     Counts,
     Listing,
@@ -31,7 +32,6 @@ from hermes_agent.app.operations.board import (
     update_card,
     watch_card,
 )
-from hermes_agent.app.operations.verbs import Argument, Kind, Noun, Verb, option, place, verb
 from hermes_agent.core.clock import moment
 from hermes_agent.core.messages import Origin
 from hermes_agent.store.work.cards import Card, CardEvent, CardRow, CardRun

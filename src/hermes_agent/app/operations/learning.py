@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from hermes_agent.app.operations.access import Kind, Noun, option, place, verb
 from hermes_agent.app.operations.skills import pin_skill
-from hermes_agent.app.operations.verbs import Kind, Noun, option, place, verb
 from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.learning.curator.report import Run, summary

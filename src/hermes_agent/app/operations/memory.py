@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.operations.verbs import Kind, Noun, option, place, verb
-from hermes_agent.core.clock import moment
+from hermes_agent.app.operations.access import Kind, Noun, option, place, verb
+from hermes_agent.core.clock import RandomIds, moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.plural import plural
-from hermes_agent.host.files import read_small
+from hermes_agent.core.shown import plural
+from hermes_agent.host.paths import read_small
 from hermes_agent.memory.entries import decoded, entries_of, size_of
 from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.settings import Person, Target, space_in, target_of

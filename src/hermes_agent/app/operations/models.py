@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hermes_agent.app.models import Answerer, Models, StoredCoolDowns, sign_ins, started
+from hermes_agent.core.clock import RandomIds
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.messages import said
-from hermes_agent.core.model import ModelRequest, Reply
+from hermes_agent.core.messages import ModelRequest, Reply, said
 from hermes_agent.core.section import Section, freeze
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.http import Http
@@ -21,12 +20,11 @@ from hermes_agent.host.secrets import Secrets
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.catalog import FREE, UNKNOWN, ModelFacts, Price, known_models, overridden
 from hermes_agent.providers.route import Route, load_vendor
-from hermes_agent.providers.routing.chain import credentials_of, single
-from hermes_agent.providers.routing.cooldowns import BriefCoolDowns, Use
+from hermes_agent.providers.routing.chain import BriefCoolDowns, Use, credentials_of, single
 from hermes_agent.providers.settings import CredentialSettings, ModelOverride
 from hermes_agent.providers.vendor import Vendor
 from hermes_agent.providers.vendors import VENDORS
-from hermes_agent.replay.ledger import Book, StoredLedger
+from hermes_agent.replay.seam import Book, StoredLedger
 from hermes_agent.store.cooldowns import CoolDown
 
 if TYPE_CHECKING:

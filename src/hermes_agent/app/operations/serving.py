@@ -10,14 +10,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.system import System
-from hermes_agent.core.inbound import TAKEN_BACK, Conversation, Inbound
-from hermes_agent.core.outbound import Content, Letter
+from hermes_agent.core.chat import TAKEN_BACK, Content, Conversation, Inbound, Letter
 from hermes_agent.version import VERSION
 
 if TYPE_CHECKING:
     from hermes_agent.app.chats.people import People
+    from hermes_agent.core.chat import Slot
     from hermes_agent.core.events import Seen
-    from hermes_agent.core.outbound import Slot
     from hermes_agent.store.outbox import Outbox
     from hermes_agent.store.pairing import Facts
 

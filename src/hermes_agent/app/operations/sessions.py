@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.app.intake import without_files
 from hermes_agent.app.settings import SERVED
+from hermes_agent.core.chat import Conversation, Inbound, Principal
+from hermes_agent.core.clock import RandomIds
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Durable, Entry, MessageTaken, Outcome, RunEnded, Undone
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.inbound import Conversation, Inbound, Principal
-from hermes_agent.core.messages import Role
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.messages import Role, ToolSchema
 from hermes_agent.core.section import Section, estimate_tokens, short_hash, tools_text
 from hermes_agent.core.shown import words_of
 from hermes_agent.core.tool import Quarantined

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes_agent.app.operations.verbs import Kind, Noun, option, place, verb
+from hermes_agent.app.operations.access import Kind, Noun, option, place, verb
 from hermes_agent.app.skills import Skills
+from hermes_agent.core.chat import Conversation, Standing
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Conversation, Standing
 from hermes_agent.skills.depot import own_files
 from hermes_agent.skills.invoke import commands_of, hash_of
 from hermes_agent.skills.skill import Occasion, Skill
@@ -25,7 +25,7 @@ from hermes_agent.store.versions import By
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
     from hermes_agent.app.system import System
-    from hermes_agent.skills.state import State, Used
+    from hermes_agent.skills.depot import State, Used
     from hermes_agent.skills.writing import Writer
     from hermes_agent.store.versions import Version
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from hermes_agent.agent.context import asks_approval
+from hermes_agent.agent.agent import asks_approval
 from hermes_agent.app.operations.board import list_cards
 from hermes_agent.app.settings import SERVED
 from hermes_agent.app.work import whose
+from hermes_agent.core.chat import Standing, Standings
 from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Standing, Standings
 from hermes_agent.core.mandate import Work
-from hermes_agent.core.plural import plural
+from hermes_agent.core.shown import plural
 from hermes_agent.store.work import goals as goal
 from hermes_agent.store.work.activity import Serving
 from hermes_agent.store.work.cards import Status as CardStatus

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.folder_trust import Doubted, Folder, TrustedFolders
-from hermes_agent.app.operations.access import Access, OfflineSystem
-from hermes_agent.app.operations.verbs import Noun, place, verb
+from hermes_agent.app.operations.access import Access, Noun, OfflineSystem, place, verb
 from hermes_agent.core.clock import moment
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.paths import current_folder

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.app.process import Options
+from hermes_agent.core.chat import Standings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Standings
 from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.core.spending import Limit, Limits
 from hermes_agent.host.late import Needs, late
@@ -21,8 +21,8 @@ from hermes_agent.store.database import Store
 if TYPE_CHECKING:
     from hermes_agent.agent.agent import Closing
     from hermes_agent.agent.mailbox import Change
+    from hermes_agent.agent.prompt import TailSource
     from hermes_agent.agent.session import Session
-    from hermes_agent.agent.tail import TailSource
     from hermes_agent.core.events import RunEnded
     from hermes_agent.store.sessions import Session as SessionRecord
 

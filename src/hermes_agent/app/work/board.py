@@ -12,9 +12,9 @@ from hermes_agent.app.places import walls
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.work import OWNER
+from hermes_agent.core.chat import Standings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import UnknownCard
-from hermes_agent.core.inbound import Standings
 from hermes_agent.core.messages import Trust
 from hermes_agent.core.tool import CallContext
 from hermes_agent.host.config import load

@@ -13,16 +13,15 @@ from hermes_agent.app.settings import SERVED
 from hermes_agent.app.skills import Skills
 from hermes_agent.app.tool_sources import Toolsets
 from hermes_agent.app.work.cron_places import Destinations, scripts_in
+from hermes_agent.core.chat import Conversation, Inbound, Principal, Standing, Standings, workspace_of
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ToolError
-from hermes_agent.core.inbound import Conversation, Inbound, Principal, Standing, Standings, workspace_of
 from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.core.messages import Origin, Text
-from hermes_agent.host.files import write_private
 from hermes_agent.host.late import Needs
-from hermes_agent.host.paths import Home
+from hermes_agent.host.paths import Home, write_private
 from hermes_agent.host.time_zone import tz_version
 from hermes_agent.runs.front import Assignment, Hermes
 from hermes_agent.sandbox.place import Place

@@ -10,9 +10,9 @@ from typing import Any
 
 from hermes_agent.app.chats.settings import ChannelSettings, place_named
 from hermes_agent.app.work.cron_places import ALL, LOCAL, ORIGIN
+from hermes_agent.core.chat import Conversation, Principal, Standing
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.scanner.scan import alarms
 from hermes_agent.store.work.cron.records import CatchUp, Job, Kind, Overlap, Plan
 from hermes_agent.tools.surfaces import check_toolset

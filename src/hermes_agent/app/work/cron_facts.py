@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from hermes_agent.core.chat import SlotState
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.outbound import SlotState
 from hermes_agent.store.database import Store
 from hermes_agent.store.work.cron.records import Instant, InstantState, Job, JobState
 from hermes_agent.work.cron.schedule import local, upcoming, words

@@ -11,10 +11,10 @@ from typing import Any
 
 from hermes_agent.app.work.cron_drafts import Draft
 from hermes_agent.app.work.cron_jobs import CronService
+from hermes_agent.core.chat import Principal
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Principal
-from hermes_agent.host.files import read_small
+from hermes_agent.host.paths import read_small
 from hermes_agent.scanner.scan import alarms
 from hermes_agent.store.work.cron.records import Job, JobState, Kind
 from hermes_agent.work.cron.schedule import instants, local

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 from hermes_agent.app.work.cron_drafts import Draft, Drafting
 from hermes_agent.app.work.cron_facts import InstantFacts, JobFacts, instant_facts, job_facts
 from hermes_agent.app.work.cron_places import LOCAL, ORIGIN, scripts_in
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.chat import Principal, Standing
+from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.host.paths import Home, environment
 from hermes_agent.host.time_zone import machine_zone
 from hermes_agent.store.database import Store

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hermes_agent.app.chats.settings import GatewaySettings, place_named
+from hermes_agent.core.chat import Conversation, Standings
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Conversation, Standings
 from hermes_agent.host.paths import Home
 from hermes_agent.store.work.cron.records import Job
 

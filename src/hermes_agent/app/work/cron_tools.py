@@ -10,11 +10,11 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.app.work.cron_drafts import Draft
 from hermes_agent.app.work.cron_facts import job_line, job_text, run_line
 from hermes_agent.app.work.cron_jobs import CronService
+from hermes_agent.core.chat import Principal, Standings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import Refused, ToolError
-from hermes_agent.core.inbound import Principal, Standings
 from hermes_agent.core.mandate import Work
 from hermes_agent.core.messages import Origin, Text, Trust
 from hermes_agent.core.tool import Answer, CallContext, Question, tool

@@ -20,22 +20,21 @@ from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.tool_sources import Toolsets
 from hermes_agent.app.work import DELEGATION, granted_by, mandate_of, queue_of, toolsets_by
+from hermes_agent.core.chat import Principal, Standing, Standings, own_name
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.events import Outcome, RunEnded
-from hermes_agent.core.inbound import Principal, Standing, Standings, own_name
 from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.core.messages import Origin, Quoted, Role
 from hermes_agent.core.spending import Scope
 from hermes_agent.core.tool import CallContext
-from hermes_agent.host.files import PRIVATE_FOLDER
 from hermes_agent.host.late import Needs
-from hermes_agent.host.paths import Home, environment
+from hermes_agent.host.paths import PRIVATE_FOLDER, Home, environment
 from hermes_agent.host.process import Child as Process
 from hermes_agent.host.process import start_detached
 from hermes_agent.host.tasks import spawn
-from hermes_agent.replay.ledger import Book
+from hermes_agent.replay.seam import Book
 from hermes_agent.runs.front import Hermes
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Place, PlaceFailed
 from hermes_agent.store.database import Store

@@ -13,20 +13,18 @@ from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.chats.people import People
 from hermes_agent.app.process import Options
 from hermes_agent.app.work import GOALS, WorkPart, whose
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.chat import Conversation, Principal, Standings
+from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.events import RunEnded
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.inbound import Conversation, Principal, Standings
 from hermes_agent.core.messages import Origin, said
 from hermes_agent.core.tool import CallFacts
-from hermes_agent.host.files import write_private
 from hermes_agent.host.late import Needs
-from hermes_agent.host.paths import Home
+from hermes_agent.host.paths import Home, write_private
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.memory.settings import label_of
-from hermes_agent.replay.ledger import Book, StoredLedger
+from hermes_agent.replay.seam import Book, StoredLedger
 from hermes_agent.runs.alarm import Alarm
 from hermes_agent.runs.front import Hermes
 from hermes_agent.sandbox.place import Place

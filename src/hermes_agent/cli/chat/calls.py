@@ -13,7 +13,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import ToolEnded
 from hermes_agent.core.messages import ToolCall
-from hermes_agent.core.plural import plural
+from hermes_agent.core.shown import plural
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAMES_PER_SECOND = 8

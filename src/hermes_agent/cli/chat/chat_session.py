@@ -20,11 +20,11 @@ from hermes_agent.app.work import work_opened
 from hermes_agent.cli.chat.text import one_line
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.output import shortened, width
+from hermes_agent.core.chat import Conversation, Inbound
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Delegated, Entry, Event, Pinned, Replied, RunEnded, ToolEnded, Unpinned
-from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text, ToolResult
-from hermes_agent.core.plural import plural
+from hermes_agent.core.shown import plural
 from hermes_agent.host.paths import current_folder
 from hermes_agent.skills.invoke import bundles_of
 

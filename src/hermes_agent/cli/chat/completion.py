@@ -19,7 +19,7 @@ from hermes_agent.cli.chat.attaching import FileIndex, at
 from hermes_agent.cli.chat.chat_session import names
 from hermes_agent.cli.fuzzy import best
 from hermes_agent.cli.output import shortened
-from hermes_agent.host.files import PRIVATE_FILE
+from hermes_agent.host.paths import PRIVATE_FILE
 
 AT_PATH = re.compile(r"(?:^|\s)@(\S*)$")
 MOST_PATHS, MOST_FUZZY = 200, 50

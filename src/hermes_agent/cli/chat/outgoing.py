@@ -10,8 +10,8 @@ from hermes_agent.cli.chat.attaching import attached_in, take
 from hermes_agent.cli.chat.chat_session import ChatSession
 from hermes_agent.cli.chat.text import YELLOW
 from hermes_agent.cli.chat.transcript import Transcript
+from hermes_agent.core.chat import Inbound
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.messages import Message, Role, Text
 from hermes_agent.core.shown import words_of
 from hermes_agent.host.late import late

@@ -16,9 +16,8 @@ from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import ToolEnded
 from hermes_agent.core.messages import Message, Role, Text, ToolResult
-from hermes_agent.host.files import reason, write_private
 from hermes_agent.host.late import late
-from hermes_agent.host.paths import environment
+from hermes_agent.host.paths import environment, reason, write_private
 
 OWN = tuple(f"/{each.name}" for each in HERE if each.name != "quit")
 FORMATS = {".md": "as_markdown", ".html": "as_html", ".jsonl": "as_jsonl"}

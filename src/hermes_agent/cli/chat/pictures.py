@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from hermes_agent.cli.chat.text import DIM, paint
 from hermes_agent.core.messages import Image, Message, ToolResult
-from hermes_agent.core.plural import plural
+from hermes_agent.core.shown import plural
 
 ROWS = 12
 """Lines that a picture takes."""

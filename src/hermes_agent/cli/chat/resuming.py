@@ -18,8 +18,7 @@ from hermes_agent.core.events import (
     ToolEnded,
     Undone,
 )
-from hermes_agent.core.plural import plural
-from hermes_agent.core.shown import additions, words_of
+from hermes_agent.core.shown import additions, plural, words_of
 
 EXCHANGES = 2
 """How many of the latest messages of the person are shown again, with what was answered."""

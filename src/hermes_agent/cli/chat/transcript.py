@@ -13,6 +13,7 @@ from hermes_agent.cli.chat.calls import Call, Folds, ended_lines, wished
 from hermes_agent.cli.chat.pictures import Draw, picture_lines
 from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, RED, YELLOW, clean, elapsed, hanging, one_line, paint, wrapped
 from hermes_agent.cli.output import width
+from hermes_agent.core.chat import UNREAD
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.events import (
     Answered,
@@ -29,8 +30,7 @@ from hermes_agent.core.events import (
     ToolStarted,
     TurnStarted,
 )
-from hermes_agent.core.inbound import UNREAD
-from hermes_agent.core.model import CallDelta, Continuing, Retrying, TextDelta, ThinkingDelta
+from hermes_agent.core.messages import CallDelta, Continuing, Retrying, TextDelta, ThinkingDelta
 from hermes_agent.core.quick_replies import replies_to, with_keys
 from hermes_agent.core.shown import additions, words_of
 

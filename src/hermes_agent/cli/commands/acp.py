@@ -15,8 +15,8 @@ from hermes_agent.cli.output import remark, say
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.table import COMMANDS
 from hermes_agent.core.errors import ConfigError, HermesError
-from hermes_agent.host.files import read_small
 from hermes_agent.host.late import late
+from hermes_agent.host.paths import read_small
 
 SERVE, CHECK = "hermes_agent.acp.serve:serve", "hermes_agent.acp.check:check"
 CLAIM, RUN = "hermes_agent.acp.transport:claim_stdio", "hermes_agent.host.loops:run"

@@ -19,9 +19,8 @@ from hermes_agent.host.config_edit import set_value
 from hermes_agent.host.http import Http
 from hermes_agent.host.tasks import in_own_thread
 from hermes_agent.providers.route import load_vendor
-from hermes_agent.providers.signin.facts import SignIn
 from hermes_agent.providers.signin.token_refresh import SignedIn, TokenRefresh, sign_in_of
-from hermes_agent.providers.signin.ways import Shown, Tokens, by_code, by_device
+from hermes_agent.providers.signin.ways import Shown, SignIn, Tokens, by_code, by_device
 from hermes_agent.providers.vendor import Vendor
 from hermes_agent.providers.vendors import VENDORS
 

@@ -11,8 +11,8 @@ from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.host.config_edit import TELLING, explain, known, plain_of, replace_text, set_value, source_of, unset
-from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.late import late
+from hermes_agent.host.paths import read_small, write_private
 from hermes_agent.host.schema import Plain, PlainMap, find, plain_at
 
 SECRET_NAME = re.compile(r"[A-Z][A-Z0-9_]*_[A-Z0-9_]+")

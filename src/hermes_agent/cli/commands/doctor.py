@@ -24,11 +24,11 @@ from hermes_agent.cli.offers import key_name, route_to, single
 from hermes_agent.cli.operation import offline
 from hermes_agent.cli.output import say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.core.chat import Slot
+from hermes_agent.core.clock import RandomIds
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, HomeError, NoModel, ProviderError
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.outbound import Slot
-from hermes_agent.core.plural import plural
+from hermes_agent.core.shown import plural
 from hermes_agent.host.config import MEND
 from hermes_agent.host.paths import environment
 from hermes_agent.providers.abilities import limits_of

@@ -16,7 +16,7 @@ from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.operation import ask_system
 from hermes_agent.cli.output import remark, show
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.chat import Conversation
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access

@@ -13,7 +13,7 @@ from hermes_agent.app.replay import Played, Step, Verdict, played, steps_of, ver
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.output import remark, say, say_json, shortened, table
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.core.plural import plural
+from hermes_agent.core.shown import plural
 from hermes_agent.host.paths import Home
 from hermes_agent.replay.cassette import Cassette, read_cassette
 from hermes_agent.replay.replayer import Replay, player_of

@@ -21,7 +21,7 @@ from hermes_agent.cli.time_format import Since
 from hermes_agent.cli.transcript import as_html, as_jsonl, as_markdown
 from hermes_agent.core.clock import moment
 from hermes_agent.core.events import Entry
-from hermes_agent.core.plural import plural
+from hermes_agent.core.shown import plural
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem

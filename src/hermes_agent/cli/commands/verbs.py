@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from hermes_agent.app.operations.access import Argument, Kind, Noun, Verb
 from hermes_agent.app.operations.agents import AGENTS
 from hermes_agent.app.operations.approvals import ALLOWED
 from hermes_agent.app.operations.chats import PAIRING
@@ -15,14 +16,13 @@ from hermes_agent.app.operations.kanban import KANBAN
 from hermes_agent.app.operations.learning import CURATED, LEARNED
 from hermes_agent.app.operations.memory import FACTS, NOTES, put_note
 from hermes_agent.app.operations.trust import TRUST
-from hermes_agent.app.operations.verbs import Argument, Kind, Noun, Verb
 from hermes_agent.cli.operation import ask, ask_system
 from hermes_agent.cli.output import remark, say, show
 from hermes_agent.cli.skills.shelf import SKILL
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.time_format import Since
 from hermes_agent.core.errors import HermesError
-from hermes_agent.host.files import read_small, write_private
+from hermes_agent.host.paths import read_small, write_private
 from hermes_agent.memory.settings import Target
 
 KINDS: dict[Kind, click.ParamType[Any]] = {

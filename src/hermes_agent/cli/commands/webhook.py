@@ -22,11 +22,9 @@ from hermes_agent.app.settings import WebhookRoute, WebhookSettings
 from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark, say, show, table
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.chat import Attachment, Content, Conversation, Letter, SlotState
+from hermes_agent.core.clock import RandomIds, SystemClock
 from hermes_agent.core.errors import ConfigError, HermesError
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Attachment, Content, Letter, SlotState
 from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.gateway.state import read_state
 from hermes_agent.host.config_edit import set_values, unset

@@ -18,9 +18,8 @@ from hermes_agent.cli.output import remark
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.errors import HermesError
 from hermes_agent.gateway.state import GatewayState, read_state, read_states
-from hermes_agent.host.files import PRIVATE_FILE
-from hermes_agent.host.lock_file import locked
-from hermes_agent.host.paths import Home
+from hermes_agent.host.locks import locked
+from hermes_agent.host.paths import PRIVATE_FILE, Home
 from hermes_agent.host.process import Child, start_detached
 
 T = TypeVar("T")

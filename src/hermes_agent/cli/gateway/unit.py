@@ -9,7 +9,7 @@ from pathlib import Path
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, HomeError
-from hermes_agent.host.files import reason, way_out
+from hermes_agent.host.paths import reason, way_out
 from hermes_agent.host.process import Finished, run
 
 RUNNING = Path("/run/systemd/system")

@@ -12,7 +12,7 @@ from hermes_agent.cli.output import remark, say, say_json, shortened, show, tabl
 from hermes_agent.cli.skills.shelf import INSTALLED, JSON, TAP, with_hub
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.plural import plural
+from hermes_agent.core.shown import plural
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.depot import Entry, Trust
 from hermes_agent.skills.hub.git import HubError, address_of

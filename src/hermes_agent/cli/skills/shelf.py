@@ -22,8 +22,7 @@ from hermes_agent.skills.changes import By
 from hermes_agent.skills.depot import Lock
 from hermes_agent.skills.hub.installing import Hub
 from hermes_agent.skills.hub.sources import Sources, Taps
-from hermes_agent.skills.places import BUNDLED, Root, found_in
-from hermes_agent.skills.skill import Layer
+from hermes_agent.skills.skill import BUNDLED, Layer, Root, found_in
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem

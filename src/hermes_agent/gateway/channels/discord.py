@@ -8,27 +8,28 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import (
     Abilities,
     Channel,
     ChannelError,
+    Hear,
     Kind,
+    Media,
     MessageGone,
     Needs,
     NeverHere,
     Option,
     Pace,
     Part,
+    Pressed,
     Unit,
 )
 from hermes_agent.gateway.discord.events import BUTTON, PLATFORM, Place, Reader, singly
 from hermes_agent.gateway.discord.stream import Stream
-from hermes_agent.gateway.inbound_events import Hear, Media, Pressed
-from hermes_agent.gateway.service import Answer, Service
-from hermes_agent.gateway.upload import form
+from hermes_agent.gateway.service import Answer, Service, form
 from hermes_agent.host.websocket import require
 from hermes_agent.version import VERSION
 

@@ -10,13 +10,15 @@ import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import (
     Abilities,
     Channel,
+    Hear,
     Kind,
+    Media,
     MessageGone,
     Needs,
     NeverHere,
@@ -24,13 +26,15 @@ from hermes_agent.gateway.channel import (
     Option,
     Pace,
     Part,
+    Quoted,
+    Said,
+    Sender,
 )
 from hermes_agent.gateway.dispatcher import Dispatcher, dispatching
 from hermes_agent.gateway.email.mailbox import Address, Login, Mailbox
 from hermes_agent.gateway.email.reading import HASHED, MOST_PEOPLE, Enclosed, Mail, Unreadable, is_address, read_apart
 from hermes_agent.gateway.email.sending import Author, Post, Thread, enclose, written
-from hermes_agent.gateway.inbound_events import Hear, Media, Quoted, Said, Sender
-from hermes_agent.gateway.upload import bytes_of
+from hermes_agent.gateway.service import bytes_of
 from hermes_agent.host.http import LOOPBACK_HOSTS
 from hermes_agent.host.late import libraries
 

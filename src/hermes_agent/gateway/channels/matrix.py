@@ -9,13 +9,15 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import (
     Abilities,
     Channel,
     ChannelError,
+    Hear,
     Kind,
+    Media,
     MessageGone,
     Needs,
     NeverHere,
@@ -25,7 +27,6 @@ from hermes_agent.gateway.channel import (
     Unit,
 )
 from hermes_agent.gateway.chat_migration import ChatMigration
-from hermes_agent.gateway.inbound_events import Hear, Media
 from hermes_agent.gateway.matrix.client import (
     SIGNS,
     SLOT,
@@ -47,8 +48,7 @@ from hermes_agent.gateway.matrix.decryption import Decryption
 from hermes_agent.gateway.matrix.membership import Membership, Places
 from hermes_agent.gateway.matrix.rooms import PLATFORM, Crypto, Known, Reader, Rooms
 from hermes_agent.gateway.matrix.sync import Sync
-from hermes_agent.gateway.service import Service
-from hermes_agent.gateway.upload import bytes_of
+from hermes_agent.gateway.service import Service, bytes_of
 
 TYPING_SECONDS = 10.0
 MESSAGE, REACTION = "m.room.message", "m.reaction"
@@ -67,9 +67,7 @@ class MatrixChannel(Channel):
         self._rooms = Rooms(self._client)
         self._moves = ChatMigration(needs.kept, f"channel:{PLATFORM}")
         self._crypto: Crypto = (
-            Decryption(self._client, needs.folder, self._rooms, needs.clock.monotonic, needs.note)
-            if encryption
-            else Crypto()
+            Decryption(self._client, needs.folder, self._rooms, needs.note) if encryption else Crypto()
         )
         self._rooms.crypto = self._crypto
         self._typing: set[str] = set()
@@ -98,7 +96,6 @@ class MatrixChannel(Channel):
             places=places,
             now=self._needs.clock.now,
             excuse=self._excuse,
-            say=self._say,
         )
         await sync.follow(hear)
 
@@ -186,9 +183,6 @@ class MatrixChannel(Channel):
         if len(locked) > most:
             return locked
         return await asyncio.to_thread(self._crypto.unlock, locked, keys)
-
-    async def _say(self, room: str, kind: str, content: Event) -> None:
-        await self._put(room, kind, content, once())
 
     async def _excuse(self, room: str, id_: str) -> None:
         """Reply to a message that could not be read; unencrypted if nothing can be encrypted."""
@@ -283,7 +277,7 @@ CHANNEL = Kind(
         "themselves for two, set gateway.channels.matrix.options.encryption to `yes`. Ids of groups in which it is to "
         "answer (!...:example.org) stand in `groups`.",
         "With encryption `hermes gateway status` shows the device and its fingerprint: compare them with what your "
-        "program shows, or verify it by emoji, which stand in `hermes gateway logs`.",
+        "program shows, and mark the device there as verified.",
     ),
     make=make,
     options=OPTIONS,

@@ -10,27 +10,30 @@ from math import inf
 from typing import Any
 from urllib.parse import quote
 
+from hermes_agent.core.chat import Button, Conversation
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Button
 from hermes_agent.gateway.channel import (
     Abilities,
     Channel,
     ChannelError,
+    Hear,
+    Heard,
     Kind,
+    Media,
     Needs,
     NeverHere,
     NotNow,
     Option,
     Pace,
     Part,
+    Pressed,
+    Said,
+    Sender,
     TokenRefused,
     Unit,
 )
 from hermes_agent.gateway.dispatcher import KeptCursor, dispatching, is_control
-from hermes_agent.gateway.inbound_events import Hear, Heard, Media, Pressed, Said, Sender
-from hermes_agent.gateway.service import Answer, Service, refusal
-from hermes_agent.gateway.upload import upload
+from hermes_agent.gateway.service import Answer, Service, refusal, upload
 
 PLATFORM = "ntfy"
 SERVER = "https://ntfy.sh"

@@ -9,28 +9,29 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import (
     Abilities,
     Channel,
     ChannelError,
+    Hear,
     Kind,
+    Media,
     Needs,
     NeverHere,
     NotNow,
     Option,
     Pace,
     Part,
+    Pressed,
     TokenRefused,
 )
 from hermes_agent.gateway.dispatcher import Dispatcher, dispatching
-from hermes_agent.gateway.inbound_events import Hear, Media, Pressed
-from hermes_agent.gateway.service import Service
+from hermes_agent.gateway.service import Service, upload
 from hermes_agent.gateway.slack.events import BUTTON, PLATFORM, Own, Reader, Web, mrkdwn, place_of
 from hermes_agent.gateway.text.cutting import cut
-from hermes_agent.gateway.upload import upload
 from hermes_agent.host.http import Http
 from hermes_agent.host.websocket import Socket, SocketClosed, require, websocket
 

@@ -7,13 +7,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from hermes_agent.core.chat import Attachment, Conversation
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.channel import (
     Abilities,
     Channel,
+    Hear,
     Kind,
+    Media,
     Needs,
     NeverHere,
     NotNow,
@@ -25,7 +26,7 @@ from hermes_agent.gateway.channel import (
     Unit,
 )
 from hermes_agent.gateway.chat_migration import ChatMigration
-from hermes_agent.gateway.inbound_events import Hear, Media
+from hermes_agent.gateway.service import upload
 from hermes_agent.gateway.telegram.api import BotApi, Moved, Unanswerable, Unchanged, Unfit, Unparsed
 from hermes_agent.gateway.telegram.listening import POLL_SECONDS, Listening, Webhook, secret_of
 from hermes_agent.gateway.telegram.updates import Me
@@ -42,7 +43,6 @@ from hermes_agent.gateway.telegram.writing import (
     unmeant,
     ways_of,
 )
-from hermes_agent.gateway.upload import upload
 
 log = logging.getLogger(__name__)
 

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.gateway.inbound_events import Heard, Media, Pressed, Quoted, Removed, Said, Sender, Withdrawn
+from hermes_agent.gateway.channel import Heard, Media, Pressed, Quoted, Removed, Said, Sender, Withdrawn
 
 PLATFORM = "discord"
 BUTTON = "hermes"

@@ -15,8 +15,8 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HomeError
 from hermes_agent.gateway.channel import NotNow, TokenRefused
 from hermes_agent.gateway.dispatcher import Cursor, Dispatcher, dispatching, is_control
-from hermes_agent.host.files import write_private
 from hermes_agent.host.http import Http
+from hermes_agent.host.paths import write_private
 from hermes_agent.host.tasks import spawn
 from hermes_agent.host.websocket import Socket, SocketClosed, websocket
 

@@ -12,8 +12,8 @@ from email.policy import SMTP
 from email.utils import format_datetime, formataddr
 from typing import TYPE_CHECKING
 
+from hermes_agent.core.chat import Attachment
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
 from hermes_agent.gateway.email.mailbox import Address
 from hermes_agent.gateway.email.reading import OWN_IDS

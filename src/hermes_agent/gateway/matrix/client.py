@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Attachment
+from hermes_agent.core.chat import Attachment, Conversation
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, Part, TokenRefused
 from hermes_agent.gateway.service import Answer, Service
 from hermes_agent.gateway.text.markdown import html

@@ -1,4 +1,5 @@
-"""End-to-end encryption of Matrix rooms (Olm, Megolm) with matrix-nio's crypto engine and our own HTTP requests."""
+"""End-to-end encryption of Matrix rooms (Olm, Megolm) with matrix-nio's crypto engine and our own HTTP requests; the
+account's signing keys, with which it signs this device."""
 
 from __future__ import annotations
 
@@ -6,22 +7,179 @@ import asyncio
 import hashlib
 import json
 import logging
-from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+import secrets
+from base64 import b64decode, b64encode
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HomeError
 from hermes_agent.gateway.bounded_cache import BoundedCache
-from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow
+from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow, TokenRefused
 from hermes_agent.gateway.matrix.client import Client, Event, count, inside, table, tables, text
 from hermes_agent.gateway.matrix.devices import ENCRYPTED, SIGNED, WRONG, Device, Devices
-from hermes_agent.gateway.matrix.rooms import Crypto, Rooms, Say
-from hermes_agent.gateway.matrix.signing import Vouching
-from hermes_agent.gateway.matrix.verifying import PREFIX, Party, VerificationReplies
+from hermes_agent.gateway.matrix.rooms import Crypto, Rooms
 from hermes_agent.host.late import libraries
+from hermes_agent.host.paths import read_small, write_private
+
+USAGES = ("master", "self_signing", "user_signing")
+SEED_BYTES = 32
+
+Values = dict[str, Any]
+
+
+def canonical(value: object) -> bytes:
+    """Canonical JSON for signing and hashing (Matrix, appendices 3.1)."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
+
+
+def unpadded(content: bytes) -> str:
+    """Base64 without padding."""
+    return b64encode(content).decode().rstrip("=")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keys:
+    """The three cross-signing keys of an account, as seeds: the master key signs the self-signing key, which signs
+    devices."""
+
+    user: str
+    seeds: Mapping[str, bytes]
+
+    def public(self, usage: str) -> str:
+        """The public key for a usage."""
+        return unpadded(self._key(usage).public_key().export_key(format="raw"))
+
+    def signed(self, usage: str, content: Values) -> Values:
+        """The content with an added signature of that key."""
+        bare = {name: value for name, value in content.items() if name not in ("signatures", "unsigned")}
+        made = libraries.eddsa.new(self._key(usage), "rfc8032").sign(canonical(bare))
+        signatures = {user: dict(table(each)) for user, each in table(content.get("signatures")).items()}
+        signatures.setdefault(self.user, {})[f"ed25519:{self.public(usage)}"] = unpadded(made)
+        return {**bare, "signatures": signatures}
+
+    def stated(self) -> Values:
+        """The key objects to upload, two of them signed by the master key."""
+        stated = {}
+        for usage in USAGES:
+            key = self.public(usage)
+            content = {"user_id": self.user, "usage": [usage], "keys": {f"ed25519:{key}": key}}
+            stated[f"{usage}_key"] = content if usage == "master" else self.signed("master", content)
+        return stated
+
+    def is_of(self, found: Event) -> bool:
+        """Whether the account's keys on the homeserver (a query answer) are these."""
+        return f"ed25519:{self.public('master')}" in inside(found, "master_keys", self.user, "keys")
+
+    def _key(self, usage: str) -> Any:  # noqa: ANN401  another library's
+        return libraries.elliptic_curves.construct(curve="ed25519", seed=self.seeds[usage])
+
+
+def kept(path: Path, user: str) -> Keys | None:
+    """Load an account's keys from a file; None if there are none. Raises `HomeError`."""
+    try:
+        found = table(json.loads(read_small(path) or b"{}"))
+        seeds = {usage: b64decode(text(inside(found, user).get(usage))) for usage in USAGES}
+    except ValueError:
+        return None
+    return Keys(user=user, seeds=seeds) if all(len(seed) == SEED_BYTES for seed in seeds.values()) else None
+
+
+def made(path: Path, user: str) -> Keys:
+    """Generate an account's keys and save them. Raises `HomeError`."""
+    keys = Keys(user=user, seeds={usage: secrets.token_bytes(SEED_BYTES) for usage in USAGES})
+    write_private(
+        path, json.dumps({user: {usage: b64encode(seed).decode() for usage, seed in keys.seeds.items()}}).encode()
+    )
+    return keys
+
+
+def is_signed(found: Event, user: str, device: str) -> bool:
+    """Whether the homeserver lists a signature of the device by its account's self-signing key. The signature itself
+    is checked by people's clients."""
+    signers = inside(found, "self_signing_keys", user, "keys")
+    marks = inside(found, "device_keys", user, device, "signatures", user)
+    return any(signer in marks for signer in signers)
+
+
+FILE = "signing.json"
+LOST = (
+    "The keys of the device {device} are not in {folder}, so it can read nothing and people are warned of it: "
+    "bring the folder back, or log in anew and keep the new MATRIX_ACCESS_TOKEN."
+)
+
+Sign = Callable[[dict[str, Any]], Awaitable[str]]
+"""The signature of this device under a content."""
+
+
+class Vouching:
+    """Cross-signing of this Matrix device by its account. `note` shows the fingerprint for people to compare."""
+
+    def __init__(self, client: Client, folder: Path, note: Callable[[str], None]) -> None:
+        self._client = client
+        self._folder = folder
+        self._note = note
+        self._checked = self._done = False
+
+    async def check(self, user: str, device: str, fingerprint: str) -> None:
+        """Compare this device's keys with the homeserver's, once. Raises `TokenRefused` if they differ."""
+        if self._checked:
+            return
+        found = inside(await self._known(user), "device_keys", user, device, "keys")
+        if found and found.get(f"ed25519:{device}") != fingerprint:
+            raise TokenRefused(LOST.format(device=device, folder=self._folder))
+        self._checked = True
+
+    async def vouch(self, user: str, device: str, fingerprint: str, sign: Sign) -> None:
+        """Sign this device with the account's keys, once, and create keys if the account has none. If another client
+        created them, a person has to sign there. Raises `NotNow`; a refusal by the homeserver is tolerated."""
+        if self._done:
+            return
+        try:
+            vouched = await self._vouched(user, device, fingerprint, sign)
+        except HomeError as error:
+            raise NotNow(str(error)) from error
+        except (NeverHere, MessageGone, TokenRefused) as error:
+            log.warning("matrix: the homeserver takes no signature of this device: %s", error)
+            vouched = False
+        self._done = True
+        self._notice(device, fingerprint, vouched=vouched)
+
+    async def _vouched(self, user: str, device: str, fingerprint: str, sign: Sign) -> bool:
+        found = await self._known(user)
+        path = self._folder / FILE
+        keys = kept(path, user)
+        if not inside(found, "master_keys", user):
+            keys = keys or made(path, user)
+            stated = keys.stated()
+            master = stated["master_key"]
+            master["signatures"] = {user: {f"ed25519:{device}": await sign(master)}}
+            await self._client.call("POST", "keys/device_signing/upload", stated, reads=True)
+        elif keys is None or not keys.is_of(found):
+            log.warning("matrix: the account has signing keys of another program: verify this device from there")
+            return is_signed(found, user, device)
+        mine = inside(found, "device_keys", user, device)
+        if inside(mine, "keys").get(f"ed25519:{device}") != fingerprint:
+            return False
+        if not is_signed(found, user, device):
+            signed = keys.signed("self_signing", dict(mine))
+            given = await self._client.call("POST", "keys/signatures/upload", {user: {device: signed}}, reads=True)
+            if inside(given, "failures", user):
+                raise NeverHere("the signature is refused.")
+        return True
+
+    async def _known(self, user: str) -> Event:
+        return await self._client.call("POST", "keys/query", {"device_keys": {user: []}}, reads=True)
+
+    def _notice(self, device: str, fingerprint: str, *, vouched: bool) -> None:
+        spaced = " ".join(fingerprint[at : at + 4] for at in range(0, len(fingerprint), 4))
+        self._note(f"device {device}, fingerprint {spaced}{'' if vouched else ', not signed by its account'}")
+
 
 log = logging.getLogger(__name__)
 
@@ -29,8 +187,6 @@ T = TypeVar("T")
 KEYLESS = "I cannot read what was written here: its key did not reach me. Write it again, please."
 KEY_SECONDS = 20.0
 """How long a message's key may come after it; it is asked for meanwhile."""
-VERIFIED = 100
-"""Messages from device to device about verifying this one that wait until its keys are put up, the newest."""
 SEEN = 1000
 """Messages to this device that are remembered, by their hashes, since what a sync told may be told again."""
 
@@ -39,9 +195,9 @@ class Decryption(Crypto):
     """`Crypto` implementation for one device. The crypto engine runs in one thread, one step at a time; requests to the
     homeserver block only writers in the same room.
 
-    Keys are stored in `folder`; a new folder knows none of them. The account cross-signs its device, and people may
-    verify it; the agent verifies nobody: whoever the homeserver lists as a room member gets the keys of the agent's
-    messages. `rooms` gives the members; `note` shows the fingerprint to compare. `now` is monotonic.
+    Keys are stored in `folder`; a new folder knows none of them. The account cross-signs its device. The agent
+    verifies nobody: whoever the homeserver lists as a room member gets the keys of the agent's
+    messages. `rooms` gives the members; `note` shows the fingerprint to compare.
     """
 
     excuse = KEYLESS
@@ -52,7 +208,6 @@ class Decryption(Crypto):
         client: Client,
         folder: Path,
         rooms: Rooms,
-        now: Callable[[], float],
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._client = client
@@ -63,8 +218,6 @@ class Decryption(Crypto):
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="olm")
         self._seen = BoundedCache[bytes, bool](SEEN)
         self._vouching = Vouching(client, folder, note)
-        self._answering = VerificationReplies(self._devices, rooms, now, self._own)
-        self._asked: deque[Event] = deque(maxlen=VERIFIED)
         self._closed = False
 
     async def begin(self, user: str, device: str) -> None:
@@ -79,12 +232,6 @@ class Decryption(Crypto):
         with suppress(NeverHere, MessageGone):
             await self._exchange()
         self._devices.refresh()
-        while self._asked:
-            self._answering.take(self._asked.popleft())
-
-    def verify(self, event: Event, say: Say) -> None:
-        if self._olm is not None:
-            self._answering.take(event, say)
 
     async def read(self, room: str, event: Event) -> Event | None:
         return await self._run(self._decrypt, room, event)
@@ -117,7 +264,6 @@ class Decryption(Crypto):
             raise NeverHere("The file cannot be decrypted.") from error
 
     async def close(self) -> None:
-        await self._answering.close()
         await self._devices.close()
         if not self._closed:
             self._closed = True  # What is still done for somebody who was cancelled comes first.
@@ -158,9 +304,6 @@ class Decryption(Crypto):
 
     def _hear(self, event: Event) -> None:
         """Process an untrusted to-device event."""
-        if text(event.get("type")).startswith(PREFIX):
-            self._asked.append(event)
-            return
         try:
             parsed = self._devices.nio.ToDeviceEvent.parse_event(event)
             if isinstance(parsed, self._devices.nio.ToDeviceEvent):
@@ -207,14 +350,6 @@ class Decryption(Crypto):
     @property
     def _fingerprint(self) -> str:
         return str(self._olm.account.identity_keys["ed25519"])
-
-    def _own(self) -> Party:
-        """This device with the keys it vouches for."""
-        user, device = self._who
-        own = {f"ed25519:{device}": self._fingerprint}
-        if (keys := self._vouching.keys) is not None:
-            own[f"ed25519:{keys.public('master')}"] = keys.public("master")
-        return Party(user=user, device=device, keys=own)
 
 
 TAKE = "_handle_forwarded_room_key_event"

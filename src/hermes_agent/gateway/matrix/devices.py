@@ -42,25 +42,6 @@ class Devices:
         self._notices = asyncio.Lock()
         self._refreshing: asyncio.Task[None] | None = None
 
-    def has(self, user: str) -> bool:
-        """Whether any device of a user is known."""
-        store = self.olm.device_store
-        return user in store.users and any(not each.deleted for each in tuple(store[user].values()))
-
-    async def key_of(self, user: str, device: str) -> str:
-        """A device's public signing key, queried if unknown; empty if unavailable."""
-        if not (key := await self._run(self._key_of, user, device)):
-            try:
-                await self.query([user])
-            except ChannelError as error:
-                log.warning("matrix: the keys of %s are not known: %s", user, error)
-            key = await self._run(self._key_of, user, device)
-        return str(key)
-
-    def _key_of(self, user: str, device: str) -> str:
-        known = self.olm.device_store.active_user_devices(user) if user in self.olm.device_store.users else ()
-        return next((str(each.ed25519) for each in known if each.id == device), "")
-
     def changed(self, users: Collection[str]) -> None:
         """Mark users whose devices changed. Runs in the thread."""
         self._steps.update(users)

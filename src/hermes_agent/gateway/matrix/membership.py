@@ -9,11 +9,20 @@ from dataclasses import field
 
 import msgspec
 
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.gateway.channel import ChannelError, Kept, MessageGone, NeverHere, TokenRefused
+from hermes_agent.gateway.channel import (
+    STRANGER,
+    ChannelError,
+    Hear,
+    Invited,
+    Kept,
+    MessageGone,
+    NeverHere,
+    Sender,
+    TokenRefused,
+)
 from hermes_agent.gateway.chat_migration import ChatMigration
-from hermes_agent.gateway.inbound_events import STRANGER, Hear, Invited, Sender
 from hermes_agent.gateway.matrix.client import Client, Event, joined, table, text
 from hermes_agent.gateway.matrix.rooms import PLATFORM, Rooms
 

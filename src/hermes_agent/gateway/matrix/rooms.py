@@ -6,16 +6,15 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import unquote
 
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.bounded_cache import BoundedCache
-from hermes_agent.gateway.channel import MessageGone, NeverHere
+from hermes_agent.gateway.channel import Heard, Media, MessageGone, NeverHere, Pressed, Removed, Said, Sender, Withdrawn
 from hermes_agent.gateway.chat_migration import ChatMigration
-from hermes_agent.gateway.inbound_events import Heard, Media, Pressed, Removed, Said, Sender, Withdrawn
 from hermes_agent.gateway.matrix.client import (
     SIGNS,
     SLOT,
@@ -36,18 +35,12 @@ SHUT = (
 )
 
 
-Say = Callable[[str, Event], Awaitable[None]]
-"""Sends type and content of an event where a message came from."""
-
-
 class Crypto:
     """Interface for encrypted events; this default does none: encrypted rooms cannot be read, and nothing is sent to
     them.
 
     - `excuse`: the notice sent once to an unreadable room; `patience`: seconds to wait for a message's key;
     - `begin` is called before the first sync, `synced` with each sync answer before its rooms are processed;
-    - `verify` handles a verification message in a room: returns at once and replies later through `say`, with type
-      and content;
     - `read` decrypts an event; None if it cannot;
     - `write` encrypts an event's type and content for a room; `lock` encrypts a file and returns what receivers need
       (`file` of the content); `unlock` decrypts one;
@@ -61,9 +54,6 @@ class Crypto:
         """No-op."""
 
     async def synced(self, found: Event) -> None:
-        """No-op."""
-
-    def verify(self, event: Event, say: Say) -> None:
         """No-op."""
 
     async def read(self, room: str, event: Event) -> Event | None:  # noqa: ARG002  it reads none
@@ -138,10 +128,6 @@ class Rooms:
     async def alone(self, room: str) -> bool:
         """Whether a room is a private chat; False if unknown."""
         return 0 < len(await self.people(room)) <= ALONE
-
-    def met(self, user: str) -> bool:
-        """Whether a user is a known member of any room."""
-        return any(user in people for people in self._people.values())
 
     async def encrypted(self, room: str) -> bool:
         """Whether a room is encrypted. Raises `ChannelError` if unknown, so that nothing is sent unencrypted by

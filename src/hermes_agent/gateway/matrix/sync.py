@@ -13,13 +13,11 @@ from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.access_control import harmless
-from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow
+from hermes_agent.gateway.channel import ChannelError, Hear, MessageGone, NeverHere, NotNow, Removed, Said
 from hermes_agent.gateway.dispatcher import Cursor, Dispatcher, dispatching, is_control
-from hermes_agent.gateway.inbound_events import Hear, Removed, Said
 from hermes_agent.gateway.matrix.client import Client, Event, inside, joined, number, table, tables, text
 from hermes_agent.gateway.matrix.membership import Membership, Place, Places
 from hermes_agent.gateway.matrix.rooms import NAME, Crypto, Reader, Rooms
-from hermes_agent.gateway.matrix.verifying import PREFIX, is_verification
 from hermes_agent.host.tasks import spawn
 
 log = logging.getLogger(__name__)
@@ -35,15 +33,7 @@ FRESH_SECONDS = 600.0
 PAGE, PAGES = 100, 20
 """How much of what was missed is looked through: messages at a time, and how often, for each room."""
 STATE = ["m.room.create", "m.room.member", "m.room.encryption", NAME]
-TOLD = [
-    *STATE,
-    "m.room.message",
-    "m.room.encrypted",
-    "m.reaction",
-    "m.room.redaction",
-    "m.room.tombstone",
-    f"{PREFIX}*",
-]
+TOLD = [*STATE, "m.room.message", "m.room.encrypted", "m.reaction", "m.room.redaction", "m.room.tombstone"]
 NOTHING: dict[str, Any] = {"types": []}
 FILTER = json.dumps(
     {
@@ -87,7 +77,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sync:
-    """Sync loop of one Matrix account. `excuse` tells a room that a message was not read, `say` sends it an event."""
+    """Sync loop of one Matrix account. `excuse` tells a room that a message was not read."""
 
     client: Client
     rooms: Rooms
@@ -97,7 +87,6 @@ class Sync:
     places: Places
     now: Callable[[], float]
     excuse: Callable[[str, str], Awaitable[None]]
-    say: Callable[[str, str, Event], Awaitable[None]]
 
     async def follow(self, hear: Hear) -> None:
         """Process events until cancelled; unprocessed ones are repeated by the next call. Raises `NotNow`,
@@ -233,9 +222,6 @@ class Sync:
 
     async def _handle(self, room: str, event: Event, hear: Hear) -> bool:
         """Pass an event to the gateway. Returns whether it was a readable message."""
-        if is_verification(event, self.reader.own) and event.get("sender") != self.reader.own:
-            self.crypto.verify(event, partial(self.say, room))
-            return False
         heard = await self.reader.heard(room, event)
         if heard is not None:
             await hear(heard)

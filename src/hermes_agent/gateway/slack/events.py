@@ -8,21 +8,26 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import (
     ChannelError,
+    Heard,
+    Media,
     MessageGone,
     NeverHere,
     NotNow,
     OutcomeUnknown,
+    Pressed,
+    Removed,
+    Said,
+    Sender,
     TokenRefused,
+    Withdrawn,
 )
 from hermes_agent.gateway.dispatcher import is_control
-from hermes_agent.gateway.inbound_events import Heard, Media, Pressed, Removed, Said, Sender, Withdrawn
-from hermes_agent.gateway.service import Service
+from hermes_agent.gateway.service import Service, Upload
 from hermes_agent.gateway.text.markdown import Dialect, rendered
-from hermes_agent.gateway.upload import Upload
 
 PLATFORM = "slack"
 BUTTON = "hermes"

@@ -7,10 +7,9 @@ from typing import Any
 
 import msgspec
 
-from hermes_agent.core.outbound import Attachment
+from hermes_agent.core.chat import Attachment
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow, OutcomeUnknown, TokenRefused
-from hermes_agent.gateway.service import Service
-from hermes_agent.gateway.upload import form
+from hermes_agent.gateway.service import Service, form
 from hermes_agent.host.http import Http
 
 Plain = Any  # what JSON gives; parsed into values in this folder

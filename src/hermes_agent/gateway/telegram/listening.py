@@ -15,15 +15,23 @@ from urllib.parse import urlsplit
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, TokenRefused
+from hermes_agent.gateway.channel import (
+    ChannelError,
+    Hear,
+    Heard,
+    NeverHere,
+    NotNow,
+    OutcomeUnknown,
+    Pressed,
+    Said,
+    TokenRefused,
+)
 from hermes_agent.gateway.chat_migration import ChatMigration
 from hermes_agent.gateway.dispatcher import Cursor, Dispatcher, dispatching, is_control
-from hermes_agent.gateway.inbound_events import Hear, Heard, Pressed, Said
 from hermes_agent.gateway.telegram.api import BotApi
 from hermes_agent.gateway.telegram.updates import LISTENED, Me, heard_in, moved_in
-from hermes_agent.host.inbound.guard import read, same
 from hermes_agent.host.inbound.listener import Routes, listen
-from hermes_agent.host.inbound.message import Request, Response
+from hermes_agent.host.inbound.message import Request, Response, read, same
 
 LARGEST_UPDATE = 2_000_000
 MOST_WAITING = 100

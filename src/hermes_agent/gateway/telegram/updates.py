@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.gateway.inbound_events import Heard, Media, Pressed, Quoted, Removed, Said, Sender
+from hermes_agent.gateway.channel import Heard, Media, Pressed, Quoted, Removed, Said, Sender
 
 Plain = Mapping[str, Any]  # one object of the Bot API
 LISTENED = ("message", "edited_message", "callback_query", "my_chat_member")

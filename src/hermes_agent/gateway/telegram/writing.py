@@ -7,9 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from hermes_agent.core.chat import Button, Conversation
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Button
 from hermes_agent.gateway.channel import MessageGone, Part
 from hermes_agent.gateway.text.markdown import Dialect, rendered
 

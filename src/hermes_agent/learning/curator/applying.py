@@ -26,9 +26,8 @@ from hermes_agent.learning.drafts import Evidence, Waits, draft_of
 from hermes_agent.learning.jobs import used_by
 from hermes_agent.learning.proposing import Proposing
 from hermes_agent.skills.changes import ARCHIVE, Conflict
-from hermes_agent.skills.depot import files_of_folder, hash_of_folder
+from hermes_agent.skills.depot import Usage, Used, files_of_folder, hash_of_folder
 from hermes_agent.skills.skill import FILE, Layer, SkillHeader
-from hermes_agent.skills.state import Usage, Used
 from hermes_agent.skills.versions import files_at
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store

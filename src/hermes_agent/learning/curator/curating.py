@@ -10,12 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.clock import Clock, Ids
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LimitReached, ProviderError
-from hermes_agent.core.ids import Ids
-from hermes_agent.core.messages import Message, Origin
-from hermes_agent.core.model import Model
+from hermes_agent.core.messages import Message, Model, Origin
 from hermes_agent.core.section import Section, freeze
 from hermes_agent.learning.curator import report
 from hermes_agent.learning.curator.applying import Applying, Places, Reporting
@@ -41,8 +39,7 @@ from hermes_agent.learning.jobs import Unfinished, used_by
 from hermes_agent.learning.proposing import Proposing
 from hermes_agent.learning.reviewing import Gates, usual_gates
 from hermes_agent.learning.settings import CuratorSettings
-from hermes_agent.skills.depot import files_of_folder
-from hermes_agent.skills.state import Usage
+from hermes_agent.skills.depot import Usage, files_of_folder
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim, Upkept

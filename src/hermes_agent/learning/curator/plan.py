@@ -14,13 +14,12 @@ import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.host.files import PRIVATE_FOLDER, write_private
+from hermes_agent.host.paths import PRIVATE_FOLDER, write_private
 from hermes_agent.learning.curator.history import QueryHistory, ordered
 from hermes_agent.learning.settings import CuratorSettings
-from hermes_agent.skills.depot import hash_of_folder
+from hermes_agent.skills.depot import JsonFile, Usage, Used, hash_of_folder, whole
 from hermes_agent.skills.invoke import bundles_of
 from hermes_agent.skills.skill import FILE, Layer, SkillHeader
-from hermes_agent.skills.state import JsonFile, Usage, Used, whole
 from hermes_agent.skills.versions import Owner
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.versions import UNTOUCHED, Kind, Version, VersionState

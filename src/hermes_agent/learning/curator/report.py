@@ -10,10 +10,10 @@ import msgspec
 
 from hermes_agent.core.clock import moment
 from hermes_agent.core.errors import HermesError
-from hermes_agent.host.files import PRIVATE_FOLDER, write_private
+from hermes_agent.host.paths import PRIVATE_FOLDER, write_private
 from hermes_agent.learning.curator.plan import REPORT, RUN, Changed, Denied, Move, Plan, State, Step
 from hermes_agent.learning.curator.tools import grade
-from hermes_agent.skills.state import whole
+from hermes_agent.skills.depot import whole
 from hermes_agent.skills.versions import diff_of
 from hermes_agent.store.versions import Version
 

@@ -12,17 +12,16 @@ from typing import Literal
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.core.messages import ToolCall
-from hermes_agent.host.files import PRIVATE_FOLDER
+from hermes_agent.host.paths import PRIVATE_FOLDER
 from hermes_agent.learning.curator.history import QueryHistory, lost
 from hermes_agent.learning.curator.plan import Candidate, Rating, Step
 from hermes_agent.learning.drafts import Draft, Gate, Passed, Returned
-from hermes_agent.learning.gate import LessonGate
+from hermes_agent.learning.proposing import LessonGate
 from hermes_agent.learning.sources import Sources
 from hermes_agent.skills.depot import Content, Files, hash_of_files, text_or_none
 from hermes_agent.skills.format import read
 from hermes_agent.skills.library import Library, indexed
-from hermes_agent.skills.places import Root, found_in
-from hermes_agent.skills.skill import FILE
+from hermes_agent.skills.skill import FILE, Root, found_in
 from hermes_agent.store.skills_index import Indexed, SkillsIndex
 from hermes_agent.store.versions import Kind
 

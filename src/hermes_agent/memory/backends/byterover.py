@@ -14,7 +14,7 @@ import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.host.files import PRIVATE_FOLDER
+from hermes_agent.host.paths import PRIVATE_FOLDER
 from hermes_agent.host.process import run
 from hermes_agent.memory.backend import Exchange, Needs, rows, texts
 from hermes_agent.store.facts.facts import Source

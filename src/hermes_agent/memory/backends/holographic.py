@@ -24,8 +24,8 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.tool import CallContext, tool
-from hermes_agent.host.files import read_small
 from hermes_agent.host.locks import held
+from hermes_agent.host.paths import read_small
 from hermes_agent.host.tasks import spawn
 from hermes_agent.memory.backend import BackendFor, Exchange, Needs, SourceFor
 from hermes_agent.store.database import Store

@@ -10,8 +10,19 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hermes_agent.core.messages import File, Image, Message, Origin, Part, Role, Text, Thinking, ToolCall, ToolResult
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.messages import (
+    File,
+    Image,
+    Message,
+    Origin,
+    Part,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    ToolSchema,
+)
 from hermes_agent.providers.demo.script import Heard, RequestRefused, prompt_text
 
 Json = Mapping[str, Any]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.messages import StopReason, Usage
 from hermes_agent.host.inbound.message import Request
 from hermes_agent.providers.demo.openai_request import read_openai
 from hermes_agent.providers.demo.script import (

@@ -12,8 +12,7 @@ from typing import Any
 import yaml
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.messages import Message, Role, ToolResult
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.messages import Message, Role, ToolResult, ToolSchema
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Piece, Say, Think
 
 Json = Mapping[str, Any]

@@ -11,8 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.messages import Message, Role, Text
-from hermes_agent.core.model import StopReason, ToolSchema, Usage
+from hermes_agent.core.messages import Message, Role, StopReason, Text, ToolSchema, Usage
 from hermes_agent.core.section import estimate_tokens
 
 CACHE_STEP = 128  # OpenAI's prompt cache hits grow in steps of 128 tokens

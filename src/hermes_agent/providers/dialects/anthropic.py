@@ -17,14 +17,26 @@ from hermes_agent.core.errors import (
     ServerFailed,
     TimedOut,
 )
-from hermes_agent.core.messages import File, Image, Part, Text, Thinking, ToolCall, ToolResult
-from hermes_agent.core.model import Delta, ModelRequest, Prefix, StopReason, Usage
+from hermes_agent.core.messages import (
+    Delta,
+    File,
+    Image,
+    ModelRequest,
+    Part,
+    Prefix,
+    StopReason,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from hermes_agent.providers.dialect import ConversationCompiler, Dialect, thinking_fields
+from hermes_agent.providers.outcomes import Table, Taken
 from hermes_agent.providers.reading import Block, ReplyReader, TokenDetails, arguments_of, json_bytes, safe_id, written
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.tool_schemas import ToolRules
 from hermes_agent.providers.verifier import MEGABYTE, PictureRules, Turn
-from hermes_agent.providers.wire import Table, Taken
 
 API_VERSION = "2023-06-01"
 CACHES = {"5m": {"type": "ephemeral"}, "1h": {"type": "ephemeral", "ttl": "1h"}}

@@ -11,15 +11,28 @@ from urllib.parse import quote
 import msgspec
 
 from hermes_agent.core.errors import AuthRefused, ModelNotFound, Overloaded, RateLimited, ServerFailed, TimedOut
-from hermes_agent.core.messages import File, Image, Part, Text, Thinking, ToolCall, ToolResult
-from hermes_agent.core.model import Delta, ModelRequest, Prefix, StopReason, ToolSchema, Usage
+from hermes_agent.core.messages import (
+    Delta,
+    File,
+    Image,
+    ModelRequest,
+    Part,
+    Prefix,
+    StopReason,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    ToolSchema,
+    Usage,
+)
 from hermes_agent.providers.dialect import ConversationCompiler, Dialect, thinking_fields
 from hermes_agent.providers.event_stream import EventStreamDecoder
+from hermes_agent.providers.outcomes import Table, Taken, Wire
 from hermes_agent.providers.reading import Block, ReplyReader, arguments_of, json_bytes, safe_id, written
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.tool_schemas import ToolRules
 from hermes_agent.providers.verifier import PictureRules, Turn
-from hermes_agent.providers.wire import Table, Taken, Wire
 
 ERRORS: Table = {
     "AccessDeniedException": AuthRefused,

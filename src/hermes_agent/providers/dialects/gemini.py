@@ -18,10 +18,24 @@ from hermes_agent.core.errors import (
     ThinkingRefused,
     TimedOut,
 )
-from hermes_agent.core.messages import File, Image, Part, Role, Text, Thinking, ToolCall, ToolResult
-from hermes_agent.core.model import Delta, ModelRequest, Prefix, StopReason, ToolSchema, Usage
+from hermes_agent.core.messages import (
+    Delta,
+    File,
+    Image,
+    ModelRequest,
+    Part,
+    Prefix,
+    Role,
+    StopReason,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    ToolSchema,
+    Usage,
+)
 from hermes_agent.providers.dialect import ConversationCompiler, Dialect
-from hermes_agent.providers.outcomes import failure
+from hermes_agent.providers.outcomes import Table, Taken, failure
 from hermes_agent.providers.reading import (
     Block,
     ReplyReader,
@@ -36,7 +50,6 @@ from hermes_agent.providers.route import Route
 from hermes_agent.providers.tool_schemas import ToolRules
 from hermes_agent.providers.vendor import Level
 from hermes_agent.providers.verifier import MEGABYTE, PictureRules, Turn
-from hermes_agent.providers.wire import Table, Taken
 
 # A signature belongs to the part that it came on: words or a call. It is kept as the `opaque` of the thinking right
 # before that part, which has no words of its own where the model showed none, and goes back onto the same part.

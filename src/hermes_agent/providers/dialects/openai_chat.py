@@ -8,16 +8,30 @@ from typing import Any
 
 import msgspec
 
-from hermes_agent.core.messages import File, Image, Part, Role, Text, Thinking, ToolCall, ToolResult
-from hermes_agent.core.model import Delta, ModelRequest, Prefix, StopReason, Usage
+from hermes_agent.core.messages import (
+    Delta,
+    File,
+    Image,
+    ModelRequest,
+    Part,
+    Prefix,
+    Role,
+    StopReason,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from hermes_agent.providers.dialect import ConversationCompiler, Dialect
-from hermes_agent.providers.outcomes import OPENAI_ERRORS
+from hermes_agent.providers.outcomes import OPENAI_ERRORS, Table, Taken
 from hermes_agent.providers.reading import (
     Block,
     ReplyReader,
     TokenDetails,
     arguments_of,
     attached,
+    counted,
     data_url,
     json_bytes,
     nine_id,
@@ -28,7 +42,6 @@ from hermes_agent.providers.reading import (
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.vendor import Level
 from hermes_agent.providers.verifier import Turn
-from hermes_agent.providers.wire import Table, Taken
 
 SEEN = "(I have the results.)"
 
@@ -368,23 +381,13 @@ class ChatDecoder(ReplyReader[_Chunk]):
         return stop
 
     def _tokens(self) -> Usage:
-        usage = self._usage
-        if usage is None or usage.prompt_tokens is None:
-            return Usage(known=False)
-        before = usage.prompt_tokens_details or TokenDetails()
-        after = usage.completion_tokens_details or TokenDetails()
-        return Usage(
-            input=usage.prompt_tokens,
-            output=usage.completion_tokens or 0,
-            cached=before.cached_tokens or usage.prompt_cache_hit_tokens or 0,
-            cache_write=before.cache_write_tokens or 0,
-            reasoning=after.reasoning_tokens or 0,
-        )
+        usage = self._usage or _Usage()
+        details = usage.prompt_tokens_details or TokenDetails()
+        details.cached_tokens = details.cached_tokens or usage.prompt_cache_hit_tokens
+        return counted(usage.prompt_tokens, usage.completion_tokens, details, usage.completion_tokens_details)
 
     def _cost(self) -> float | None:
-        if self._usage is None or not self._route.vendor.quirks.reports_cost:
-            return None
-        return self._usage.cost
+        return self._usage.cost if self._usage and self._route.vendor.quirks.reports_cost else None
 
 
 def _readable(entry: dict[str, Any]) -> str:

@@ -8,15 +8,29 @@ from typing import Any
 
 import msgspec
 
-from hermes_agent.core.messages import File, Image, Part, Role, Text, Thinking, ToolCall, ToolResult
-from hermes_agent.core.model import Delta, ModelRequest, Prefix, StopReason, Usage
+from hermes_agent.core.messages import (
+    Delta,
+    File,
+    Image,
+    ModelRequest,
+    Part,
+    Prefix,
+    Role,
+    StopReason,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from hermes_agent.providers.dialect import ConversationCompiler, Dialect
-from hermes_agent.providers.outcomes import OPENAI_ERRORS
+from hermes_agent.providers.outcomes import OPENAI_ERRORS, Table, Taken, Wire
 from hermes_agent.providers.reading import (
     Block,
     ReplyReader,
     TokenDetails,
     arguments_of,
+    counted,
     data_url,
     json_bytes,
     safe_id,
@@ -24,7 +38,6 @@ from hermes_agent.providers.reading import (
 )
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.verifier import Turn
-from hermes_agent.providers.wire import Table, Taken, Wire
 
 # Events follow https://platform.openai.com/docs/api-reference/responses-streaming.
 
@@ -180,10 +193,7 @@ def _blocks(part: Part) -> Iterator[dict[str, Any]]:
             return
 
 
-INCOMPLETE = {
-    "max_output_tokens": StopReason.LENGTH,
-    "content_filter": StopReason.REFUSED,
-}
+INCOMPLETE = {"max_output_tokens": StopReason.LENGTH, "content_filter": StopReason.REFUSED}
 GROWS = {
     "response.output_text.delta": "text",
     "response.function_call_arguments.delta": "call",
@@ -379,18 +389,8 @@ class ResponsesDecoder(ReplyReader[_Event]):
         return StopReason.TOOL_CALLS if calls else StopReason.END
 
     def _tokens(self) -> Usage:
-        usage = self._last.usage
-        if usage is None or usage.input_tokens is None:
-            return Usage(known=False)
-        before = usage.input_tokens_details or TokenDetails()
-        after = usage.output_tokens_details or TokenDetails()
-        return Usage(
-            input=usage.input_tokens,
-            output=usage.output_tokens or 0,
-            cached=before.cached_tokens or 0,
-            cache_write=before.cache_write_tokens or 0,
-            reasoning=after.reasoning_tokens or 0,
-        )
+        usage = self._last.usage or _Usage()
+        return counted(usage.input_tokens, usage.output_tokens, usage.input_tokens_details, usage.output_tokens_details)
 
 
 DIALECT = Dialect(errors=OPENAI_ERRORS, compiler=ResponsesCompiler, reader=ResponsesDecoder)

@@ -1,4 +1,4 @@
-"""The chain of a conversation: its model, the fallback models, and their keys by name."""
+"""The chain of a conversation: its model, the fallback models, their keys by name, and the cooldowns of each."""
 
 from __future__ import annotations
 
@@ -7,16 +7,56 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import count
-from typing import Literal
+from typing import Literal, Protocol
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.http import Http
 from hermes_agent.providers.route import Route
-from hermes_agent.providers.routing.cooldowns import BriefCoolDowns, CoolDowns, Use
 from hermes_agent.providers.settings import CredentialSettings, ModelSettings
 from hermes_agent.providers.vendor import Vendor
 from hermes_agent.providers.vendors import VENDORS
+from hermes_agent.store.cooldowns import CoolDown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """Uses of a credential in the last day, and the last one (seconds since 1970)."""
+
+    calls: int = 0
+    last: float = 0.0
+
+
+class CoolDowns(Protocol):
+    """Store of cool-downs and of the use of credentials.
+
+    - `resting` returns the cool-downs in force at `now`;
+    - `rest` stores cool-downs before it returns; a later one for the same thing replaces the earlier;
+    - `uses` returns the uses of a provider's credentials since then, by name.
+    """
+
+    async def resting(self, now: float) -> Sequence[CoolDown]: ...
+
+    async def rest(self, rests: Sequence[CoolDown]) -> None: ...
+
+    async def uses(self, provider: str, since: float) -> Mapping[str, Use]: ...
+
+
+class BriefCoolDowns:
+    """Cool-downs in the memory of this process; counts no uses of credentials."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str, str], CoolDown] = {}
+
+    async def resting(self, now: float) -> Sequence[CoolDown]:
+        return [rest for rest in self.kept.values() if rest.until > now]
+
+    async def rest(self, rests: Sequence[CoolDown]) -> None:
+        self.kept.update({(rest.provider, rest.credential, rest.model): rest for rest in rests})
+
+    async def uses(self, provider: str, since: float) -> Mapping[str, Use]:  # noqa: ARG002 - nothing is counted here
+        return {}
+
 
 Strategy = Literal["fill_first", "round_robin", "least_used"]
 Secrets = Callable[[str], str | None]

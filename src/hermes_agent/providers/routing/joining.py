@@ -6,8 +6,19 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.messages import Message, Origin, Role, Text, Thinking, said
-from hermes_agent.core.model import CallDelta, Delta, ModelRequest, Reply, TextDelta
+from hermes_agent.core.messages import (
+    CallDelta,
+    Delta,
+    Message,
+    ModelRequest,
+    Origin,
+    Reply,
+    Role,
+    Text,
+    TextDelta,
+    Thinking,
+    said,
+)
 
 # A text that broke off earlier is written anew: its few words say too little of how the whole was to be.
 LEAST_WORDS = 20

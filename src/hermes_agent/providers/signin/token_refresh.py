@@ -13,14 +13,12 @@ import msgspec
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import AuthRefused, HomeError, NoModel
-from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.host.locks import held
-from hermes_agent.host.paths import Home
+from hermes_agent.host.paths import Home, read_small, write_private
 from hermes_agent.providers.route import Grant, KeySource
-from hermes_agent.providers.signin.facts import SignIn
-from hermes_agent.providers.signin.ways import Issuer, Tokens
+from hermes_agent.providers.signin.ways import Issuer, SignIn, Tokens
 from hermes_agent.providers.vendor import Vendor
 
 VERSION = 1

@@ -11,9 +11,8 @@ from typing import Any
 
 from hermes_agent.core.errors import AuthRefused
 from hermes_agent.host.late import libraries
-from hermes_agent.providers.outcomes import failure
+from hermes_agent.providers.outcomes import Wire, failure
 from hermes_agent.providers.route import Route
-from hermes_agent.providers.wire import Wire
 
 SERVICE = "bedrock"
 NO_BOTOCORE = "cannot be asked: signing needs botocore (`pip install botocore`, or the extra `bedrock`)."

@@ -14,9 +14,8 @@ from typing import Any
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import AuthRefused
 from hermes_agent.host.late import libraries
-from hermes_agent.providers.outcomes import failure
+from hermes_agent.providers.outcomes import Wire, failure
 from hermes_agent.providers.route import Route
-from hermes_agent.providers.wire import Wire
 
 SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 NO_GOOGLE_AUTH = "cannot be asked: a token needs google-auth (`pip install google-auth`, or the extra `vertex`)."

@@ -42,8 +42,8 @@ from hermes_agent.sandbox.executions import (
 )
 from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
 from hermes_agent.sandbox.network import Network
-from hermes_agent.sandbox.notifications import Watcher
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
+from hermes_agent.sandbox.seccomp import Watcher
 from hermes_agent.sandbox.traffic import traffic_of
 from hermes_agent.sandbox.wrapper import (
     CLAIM,

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.host.files import PRIVATE_FOLDER
+from hermes_agent.host.paths import PRIVATE_FOLDER
 from hermes_agent.host.process import Finished, run
 from hermes_agent.host.tasks import spawn
 

@@ -22,19 +22,22 @@ from hermes_agent.skills.depot import (
     Files,
     Lock,
     Locked,
+    State,
     Trust,
+    base_of,
     files_of_folder,
     hash_of_files,
+    pinned,
     put,
     retire,
     text_or_none,
+    without,
 )
 from hermes_agent.skills.format import BadSkill, read
 from hermes_agent.skills.hub.git import HubError
 from hermes_agent.skills.hub.sources import Offer, Sources
 from hermes_agent.skills.invoke import commands_of
 from hermes_agent.skills.skill import FILE, Layer, Skill, SkillHeader
-from hermes_agent.skills.state import State, base_of, pinned, without
 from hermes_agent.skills.versions import Owner, Planned
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.versions import Author, By

@@ -15,12 +15,11 @@ import msgspec
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.files import write_private
-from hermes_agent.skills.depot import HUB, LARGEST_FILE, Content, Files, Trust, is_hidden
+from hermes_agent.host.paths import write_private
+from hermes_agent.skills.depot import HUB, LARGEST_FILE, Content, Files, JsonFile, Trust, is_hidden, whole
 from hermes_agent.skills.format import LONGEST_TEXT, BadSkill, read
 from hermes_agent.skills.hub.git import HubError, Repository, TreeEntry, address_of
 from hermes_agent.skills.skill import FILE, FOLDERS
-from hermes_agent.skills.state import JsonFile, whole
 
 MOST_FILES = 200
 LARGEST_SKILL = 16 << 20

@@ -13,13 +13,21 @@ import msgspec
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.process import run
-from hermes_agent.skills.depot import Entry, Files, files_of_folder, hash_of_files, hash_of_folder, text_or_none
+from hermes_agent.skills.depot import (
+    Entry,
+    Files,
+    base_of,
+    based,
+    files_of_folder,
+    hash_of_files,
+    hash_of_folder,
+    text_or_none,
+)
 from hermes_agent.skills.format import BadSkill, read
 from hermes_agent.skills.hub.git import HubError, found_git
 from hermes_agent.skills.hub.installing import Held, Hub, installed
 from hermes_agent.skills.hub.sources import Offer, Tap
 from hermes_agent.skills.skill import FILE, Layer, SkillHeader
-from hermes_agent.skills.state import base_of, based
 from hermes_agent.store.versions import Author, By
 
 SECONDS = 20.0

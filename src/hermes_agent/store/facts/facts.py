@@ -10,10 +10,9 @@ import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.store.bodies import storable
 from hermes_agent.store.finding.terms import terms
-from hermes_agent.store.postgres.text import vector_of
-from hermes_agent.store.transaction import Dialect, Row, Tables, Transaction, Value
+from hermes_agent.store.postgres.driver import vector_of
+from hermes_agent.store.transaction import Dialect, Row, Tables, Transaction, Value, storable
 from hermes_agent.store.versions import Author
 
 MOST_TERMS = 4_000

@@ -9,7 +9,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import DatabaseDamaged
 from hermes_agent.store.finding.question import STOP, phrases
 from hermes_agent.store.finding.terms import Phrase, surface
-from hermes_agent.store.postgres.text import query_of
+from hermes_agent.store.postgres.driver import query_of
 from hermes_agent.store.transaction import Dialect, Row, Tables, Transaction, marks
 
 log = logging.getLogger(__name__)

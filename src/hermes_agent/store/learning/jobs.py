@@ -7,9 +7,8 @@ from enum import StrEnum
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.store.bodies import storable
 from hermes_agent.store.claims import Claims, Lease
-from hermes_agent.store.transaction import Engine, Row, Tables, Transaction, marks
+from hermes_agent.store.transaction import Engine, Row, Tables, Transaction, marks, storable
 from hermes_agent.store.workers import Workers
 
 COUNT = (

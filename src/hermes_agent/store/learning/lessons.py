@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.store.bodies import storable
-from hermes_agent.store.transaction import Row, Tables, Transaction
+from hermes_agent.store.transaction import Row, Tables, Transaction, storable
 from hermes_agent.store.versions import Kind
 
 FIELDS = "id, sort, kind, item, line, probe, version, session, principal, at, expires, next, state, ended, retired"

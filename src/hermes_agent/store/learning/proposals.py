@@ -5,8 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.store.bodies import storable
-from hermes_agent.store.transaction import Row, Tables, Transaction
+from hermes_agent.store.transaction import Row, Tables, Transaction, storable
 from hermes_agent.store.versions import Kind
 
 FIELDS = (

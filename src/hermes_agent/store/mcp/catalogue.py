@@ -8,8 +8,7 @@ from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.records import revive
-from hermes_agent.store.bodies import plain, written
-from hermes_agent.store.transaction import Tables, Transaction
+from hermes_agent.store.transaction import Tables, Transaction, plain, written
 
 PUT_LINK = (
     "INSERT INTO mcp_link (home, server, body) VALUES ($home, $1, $2) "

@@ -1,4 +1,4 @@
-"""asyncpg driver: the few calls that the store makes, a connection pool, and the translation of its errors."""
+"""asyncpg driver: the few calls that the store makes, a connection pool, its errors and its texts."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 from dataclasses import field
 from typing import Any, Protocol
 
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import DatabaseUnreachable, DiskFull, StoreError
-from hermes_agent.core.ids import RandomIds
 from hermes_agent.host.late import libraries
+from hermes_agent.store.finding.terms import Phrase, Term
 from hermes_agent.store.transaction import Value
 
 # 08 connection; 57P01-03 the server shuts down, crashed or starts; 53300 it has no connection left.
@@ -196,3 +196,35 @@ class Pool:
             connection.terminate()
             raise
         return Pooled(link=connection, client=client, used=self._clock.monotonic())
+
+
+LAST_POSITION = 16_383  # Later ones are all taken for this one.
+
+
+def executing(plan: str, params: Sequence[Value]) -> str:
+    """An EXECUTE of a prepared statement with literal parameters."""
+    return f"EXECUTE {plan}({', '.join(map(literal, params))})"
+
+
+def literal(value: Value) -> str:
+    """The value as an SQL literal, escaped for either setting of `standard_conforming_strings`."""
+    match value:
+        case None:
+            return "NULL"
+        case bytes():
+            return f"decode('{value.hex()}', 'hex')"
+        case str():
+            quoted = value.replace("\\", "\\\\").replace("'", "''")
+            return f"E'{quoted}'"
+        case _:
+            return repr(value)
+
+
+def vector_of(terms: Sequence[Term]) -> str:
+    """The tokens as the text of a tsvector with positions; they hold no quotes, and no parser changes them."""
+    return " ".join(f"'{term}':{min(place, LAST_POSITION)}" for place, term in enumerate(terms, 1))
+
+
+def query_of(phrase: Phrase) -> str:
+    """A phrase as the text of a tsquery."""
+    return "(" + " <-> ".join(f"'{term}'" for term in phrase) + ")"

@@ -8,22 +8,21 @@ import math
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from typing import Any, TypeVar
 
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.errors import DatabaseUnreachable
-from hermes_agent.core.ids import RandomIds
 from hermes_agent.store.postgres.driver import (
     AGAIN,
     POOLED,
     Link,
     Pool,
     Pooled,
+    executing,
     explain,
     is_lost,
     link,
     sqlstate,
     unlink,
 )
-from hermes_agent.store.postgres.text import executing
 from hermes_agent.store.transaction import Change, Dialect, Row, Transaction, Value
 
 T = TypeVar("T")

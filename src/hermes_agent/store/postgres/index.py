@@ -16,9 +16,8 @@ from hermes_agent.store.finding.terms import (
     Term,
     cut,
 )
-from hermes_agent.store.postgres.driver import Link
+from hermes_agent.store.postgres.driver import Link, query_of, vector_of
 from hermes_agent.store.postgres.engine import PostgresEngine
-from hermes_agent.store.postgres.text import query_of, vector_of
 from hermes_agent.store.search import KINDS, Extent, Scope, SearchTerms, said
 from hermes_agent.store.transaction import Row, Transaction
 

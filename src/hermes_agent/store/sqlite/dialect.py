@@ -9,9 +9,8 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.host.late import late
 from hermes_agent.store.migrations import newest
 from hermes_agent.store.sqlite.engine import SqliteEngine
-from hermes_agent.store.sqlite.opening import STEPS
+from hermes_agent.store.sqlite.opening import STEPS, discard
 from hermes_agent.store.sqlite.presence import SqlitePresence
-from hermes_agent.store.sqlite.sidecars import discard
 from hermes_agent.store.workers import Engines, Schema, Timings
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ import apsw
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.sqlite.errors import BusyWait, explain
-from hermes_agent.store.sqlite.opening import creation_lock
-from hermes_agent.store.sqlite.sidecars import discard
+from hermes_agent.store.sqlite.opening import creation_lock, discard
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ import apsw
 from hermes_agent.core.activity import activity
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import DatabaseUnreachable, StoreError
-from hermes_agent.host.files import sentence
+from hermes_agent.host.paths import sentence
 from hermes_agent.store.sqlite.errors import BusyWait, explain
 from hermes_agent.store.sqlite.opening import OpenFile, connect, open_writer
 from hermes_agent.store.sqlite.presence import Bell, bell_folder

@@ -12,8 +12,8 @@ from pathlib import Path
 import apsw
 
 from hermes_agent.core.errors import DatabaseDamaged, DatabaseUnreachable, DiskFull, StoreError
-from hermes_agent.host.files import sentence
-from hermes_agent.host.lock_file import GROWTH, LONGEST, PATIENCE, SHORTEST, kernel_holder, named
+from hermes_agent.host.locks import GROWTH, LONGEST, PATIENCE, SHORTEST, kernel_holder, named
+from hermes_agent.host.paths import sentence
 
 WRITES, SHARED_MEMORY = 120, "-shm"
 """The byte that a writer locks there (https://www.sqlite.org/walformat.html, "WAL locks")."""

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from hermes_agent.core.clock import Clock
-from hermes_agent.host.lock_file import LockFile, noted
+from hermes_agent.host.locks import LockFile, noted
 from hermes_agent.host.process_table import is_alive
 
 PREFIX = "worker-"

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.chat import Content, Conversation, Letter
+from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.messages import Origin
-from hermes_agent.core.outbound import Content, Letter
-from hermes_agent.store.bodies import storable, written
 from hermes_agent.store.outbox import Outbox
-from hermes_agent.store.transaction import Engine, Transaction, Value, marks
+from hermes_agent.store.transaction import Engine, Transaction, Value, marks, storable, written
 from hermes_agent.store.work.card_reading import CHILDREN, GET, CardReading, card_of, unknown
 from hermes_agent.store.work.cards import Card, CardFile, Change, Status, Workspace
 

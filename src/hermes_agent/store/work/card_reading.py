@@ -5,8 +5,7 @@ from __future__ import annotations
 from hermes_agent.core.errors import UnknownCard
 from hermes_agent.core.messages import Origin
 from hermes_agent.core.records import revive
-from hermes_agent.store.bodies import plain
-from hermes_agent.store.transaction import Row, TimedTables
+from hermes_agent.store.transaction import Row, TimedTables, plain
 from hermes_agent.store.work.cards import Card, CardEvent, CardFile, CardRow
 
 GET = "SELECT body FROM card WHERE home = $home AND id = $1"

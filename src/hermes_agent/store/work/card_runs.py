@@ -8,8 +8,7 @@ from collections.abc import Callable
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LostLease
-from hermes_agent.store.bodies import storable
-from hermes_agent.store.transaction import Engine, Transaction
+from hermes_agent.store.transaction import Engine, Transaction, storable
 from hermes_agent.store.work.board import Boards, Decide
 from hermes_agent.store.work.card_reading import card_of
 from hermes_agent.store.work.card_run_reading import FREE, RunReading, run_of

@@ -7,8 +7,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.store.bodies import storable
-from hermes_agent.store.transaction import Row, Tables, Transaction
+from hermes_agent.store.transaction import Row, Tables, Transaction, storable
 
 FIELDS = (
     "session, parent, run, call, n, goal, role, isolation, folder, branch, base, queue, state, delivery, outcome, "

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.store.bodies import storable
 from hermes_agent.store.claims import FREE, Claims, Lease
-from hermes_agent.store.transaction import Engine, TimedTables, Transaction
+from hermes_agent.store.transaction import Engine, TimedTables, Transaction, storable
 from hermes_agent.store.work.goals import Goal
 from hermes_agent.store.workers import Workers
 

@@ -9,8 +9,7 @@ from enum import StrEnum
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.records import revive
 from hermes_agent.core.spending import Limit, Scope
-from hermes_agent.store.bodies import plain, storable, written
-from hermes_agent.store.transaction import Row, TimedTables, Transaction, Value
+from hermes_agent.store.transaction import Row, TimedTables, Transaction, Value, plain, storable, written
 
 FIELDS = "id, principal, session, state, revision, round, due, news, changed, ended, body"
 PUT = f"INSERT INTO goal (home, {FIELDS}) VALUES ($home, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hermes_agent.core.mandate import Mandate
 from hermes_agent.core.records import revive
-from hermes_agent.store.bodies import plain, written
-from hermes_agent.store.transaction import Row, Tables, Transaction
+from hermes_agent.store.transaction import Row, Tables, Transaction, plain, written
 
 PUT = "INSERT INTO mandate (session, home, body) VALUES ($1, $home, $2) ON CONFLICT (session) DO NOTHING"
 GET = "SELECT body FROM mandate WHERE session = $1 AND home = $home"

@@ -16,8 +16,7 @@ import msgspec
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.lock_file import LockFile
-from hermes_agent.host.locks import in_thread
+from hermes_agent.host.locks import LockFile, in_thread
 from hermes_agent.tools.checkpoints.shadow import (
     LOCK,
     REFS,

@@ -16,8 +16,8 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.messages import Origin, Quoted
 from hermes_agent.host import process
-from hermes_agent.host.files import PRIVATE_FOLDER
 from hermes_agent.host.locks import held
+from hermes_agent.host.paths import PRIVATE_FOLDER
 
 KINDS = {"commit": 1, "tree": 2, "blob": 3}
 FOLDER, LINK, FILE, PROGRAM = 0o40000, 0o120000, 0o100644, 0o100755

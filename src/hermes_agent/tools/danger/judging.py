@@ -166,7 +166,6 @@ def _shape(text: str, folder: str) -> str:
     for part in re.split(r"[;|&\n]", re.sub(r"print\((['\"])[^'\"]*\1\)", "", text)):
         words = [word for word in re.split(r"[\s'\"`,()\[\]{}]+", part) if word]
         tails = [(re.sub(r".*[/.!=]|^-S", "", word), place + 1) for place, word in enumerate(words[:-1])]
-        tails += [("mkfs", place + 1) for place, word in enumerate(words[:-1]) if "mkfs." in word]
         simples = [Simple(words=(name, *words[at:]), folder=folder) for name, at in tails if name in _STRONG | {"mkfs"}]
         if reason := next((reason for simple in simples for reason in _destruction(simple)), ""):
             return reason

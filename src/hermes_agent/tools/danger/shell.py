@@ -12,7 +12,6 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.tools.danger.verdict import COMPUTED, NAME, PIPE, VARIABLE, named
 
 SPLIT = "\ue004"  # ends a word, also in quotes: IFS, the elements of an array
-ONE_OF = "\ue005\ue006\ue007"  # around and between the parts of braces
 LONGEST, DEEPEST, MOST = 200_000, 12, 2000
 SHELLS = named("sh bash zsh dash ksh mksh fish ash rbash csh tcsh pwsh")
 WRAPPERS = named(
@@ -81,15 +80,12 @@ def read(command: str, folder: str = "") -> list[Simple]:
         raise Unreadable(f"it is longer than {LONGEST:,} characters")
     reader = _Reader(command.replace("\r\n", "\n"), 0, {"PWD": folder}, [], "", 0)
     reader.commands("")
-    called = {f"{simple.words[0]}=" for simple in reader.found if simple.words}
-    for name in [key for key in reader.state if key.endswith("=") and key not in called]:
-        reader.call(name, ())
     return reader.found
 
 
 class _Reader:
     """Reads one text from `at` on, and adds the programs to `found`. `state` is the shell's: variables by their names,
-    functions and aliases as `name=`, the folder as `PWD`. `fed` is the input of its first commands."""
+    the folder as `PWD`. A function's body is read where it stands. `fed` is the input of the first commands."""
 
     def __init__(self, text: str, at: int, state: dict[str, str], found: list[Simple], fed: str, depth: int) -> None:
         if depth > DEEPEST or len(found) > MOST:
@@ -128,29 +124,15 @@ class _Reader:
             elif self._words or not self._assigned():
                 is_first, words = not self._words and not self._variables, self.word(split=True).split(SPLIT)
                 self._words += [word for word in words if word] if len(words) > 1 else words
-                if self._words == ["}"] == [close]:
-                    return
                 if is_first and self._words and self._words[0] in _DROPPED:
                     self._words.clear()
         self._finish("")
         if close:
             raise Unreadable(f"`{close}` is missing")
 
-    def call(self, name: str, arguments: tuple[str, ...], fed: str = "") -> None:
-        inner = self._reader_of(self.state[name], 0, fed)
-        del inner.state[name]
-        inner.set_arguments(arguments)
-        inner.commands("")
-
-    def set_arguments(self, arguments: tuple[str, ...]) -> None:
-        self.state |= dict.fromkeys("@*", SPLIT.join(arguments))
-        self.state |= {str(number): word for number, word in enumerate(arguments, 1)}
-
     def _separated(self, sign: str, close: str) -> bool:
-        if sign == "(" and self._words and (found := re.compile(r"[ \t]*\)\s*([{(])").match(self.text, self.at)):
-            body = self._reader_of(self.text, found.end(), "", [])
-            body.commands("}" if found[1] == "{" else ")")
-            self.state[f"{self._words[-1]}="], self.at = self.text[found.end() : body.at - 1], body.at
+        if sign == "(" and self._words and (found := re.compile(r"[ \t]*\)").match(self.text, self.at)):
+            self.at = found.end()  # The name of a function, whose body follows.
             self._words.clear()
             return False
         closes = sign == close == ")" and not self._pattern and self._words[:1] != ["case"]
@@ -204,17 +186,9 @@ class _Reader:
                 case "<" | ">":
                     self.expanded("$", quoted=True)
                     made += PIPE
-                case "{" if split and (parts := self._braces()):
-                    made += f"{ONE_OF[0]}{ONE_OF[1].join(parts)}{ONE_OF[2]}"
                 case sign:
                     made += sign
-        return _spread(made)
-
-    def _braces(self) -> list[str]:
-        found = re.compile(r"((?:[^{}\s]|\{[^{}\s]*\})*)\}").match(self.text, self.at)
-        parts = re.split(r",(?![^{}]*\})", found[1]) if found else []
-        self.at = found.end() if found and len(parts) > 1 else self.at
-        return [self._reader_of(part).word(split=True) for part in parts if len(parts) > 1]
+        return made
 
     def quoted(self, close: str) -> str:
         made = ""
@@ -255,8 +229,8 @@ class _Reader:
         self.at, name = found.end(), found[2] or found[0]
         value = self.state.get(name, _GIVEN.get(name, VARIABLE))
         operator, rest = (self._match(r":?[-=+?]|[%#]+|[/^,@:]|")[0], self.quoted("}")) if found[2] else ("", "")
-        if found[1]:
-            return NAME if found[1] == "#" else COMPUTED
+        if found[1] == "#":
+            return NAME
         if operator.endswith(("-", "=", "+")):
             return value if is_known(value) and operator[-1] != "+" else rest
         cuts = not operator or operator[0] in "%#" or operator[-1] == "?" or name == "IFS"
@@ -291,42 +265,23 @@ class _Reader:
     def _add(self, simple: Simple) -> None:
         self.found.append(simple)
         self._remember(simple)
-        name = (simple.words or ("",))[0]
-        if f"{name}=" in self.state:
-            self.call(f"{name}=", simple.words[1:], simple.stdin)
         if (inside := unwrapped(simple)) is not None:
             self._add(inside)
         for script in scripts_of(simple):
             inner = self._reader_of(script, 0, "" if script == simple.stdin else simple.stdin)
             inner.commands("")
-            self.state = inner.state if name == "eval" else self.state
+            self.state = inner.state if simple.program == "eval" else self.state
 
     def _remember(self, simple: Simple) -> None:
-        state, operands = self.state, simple.operands
-        pairs = [each.partition("=") for each in operands]
+        state = self.state
         match simple.program:
             case "cd" | "pushd":
                 to = next((word for word in simple.words[1:] if word[:1] != "-" or word == "-"), "~")
                 joined = to if to[:1] in ("~", VARIABLE) else os.path.normpath(Path(state["PWD"]) / to)
                 state["PWD"] = VARIABLE if to == "-" or joined[:1] == VARIABLE else joined
-            case "set" if "--" in simple.words:
-                self.set_arguments(operands)
-            case "read" | "mapfile" | "readarray" | "getopts":
-                state |= dict.fromkeys(operands, VARIABLE)
-            case "printf" if "-v" in simple.words:
-                state[simple.value("-v")] = VARIABLE
-            case "alias":
-                state |= {f"{name}=": f'{value} "$@"' for name, _, value in pairs}
             case "export" | "declare" | "local" | "readonly" | "typeset":
+                pairs = [each.partition("=") for each in simple.operands]
                 state |= {name: value for name, sign, value in pairs if sign}
-
-
-def _spread(word: str) -> str:
-    found = re.search("{0}([^{0}{2}]*){2}".format(*ONE_OF), word)
-    if found is None or word.count(ONE_OF[0]) > 6:
-        return word
-    before, after = word[: found.start()], word[found.end() :]
-    return SPLIT.join(_spread(f"{before}{part}{after}") for part in found[1].split(ONE_OF[1])[:60])
 
 
 def unescaped(text: str) -> str:
@@ -336,10 +291,6 @@ def unescaped(text: str) -> str:
 
 def printed(simple: Simple) -> str:
     program, words = simple.program, simple.words[1:]
-    if program == "pwd" or "--show-toplevel" in words:
-        return simple.folder or "."
-    if program == "cat" and simple.stdin and not words:
-        return simple.stdin
     if program in _NAMES or program not in ("echo", "printf") or not all(map(is_known, words)):
         return (
             f"/tmp/{NAME}"
@@ -348,9 +299,6 @@ def printed(simple: Simple) -> str:
             if program in _NAMES and is_known("".join(words))
             else COMPUTED
         )
-    parts = iter(words[1:])
-    if program == "printf" and words and "%" in words[0]:
-        return re.sub(r"%[sb]", lambda _: next(parts, ""), unescaped(words[0]))
     return unescaped(" ".join(word for word in words if not re.fullmatch("-[neE]+", word)))
 
 
@@ -361,25 +309,17 @@ def unwrapped(simple: Simple) -> Simple | None:
         return None
     while words and re.match(rf"-|{_ASSIGNED.pattern}|[\d.]+[smhd]?$", words[0]):
         word = words.pop(0)
-        if word in ("-S", "--split-string") and words:
-            words = words.pop(0).split() + words
-        elif word in _VALUED and words:
+        if word in _VALUED and words:
             words.pop(0)
-        elif found := _ASSIGNED.match(word):
-            variables[found[1]] = word[found.end() :]
     if program in ("xargs", "parallel"):
         words += simple.stdin.split()[:50] or [COMPUTED]
     return replace(simple, words=tuple(words), writes=(), variables=variables) if words else None
 
 
 def scripts_of(simple: Simple) -> list[str]:
-    """The shell scripts among what a command is given: of `sh -c`, `eval`, `trap`, `su -c`, and its input."""
+    """The shell scripts among what a command is given: of `sh -c`, `eval`, `trap`, and its input."""
     program, words = simple.program, simple.words[1:]
     if program in SHELLS:
         at = next((place for place, word in enumerate(words, 1) if re.fullmatch(r"-\w*c|--command", word)), 0)
         return list(words[at : at + 1]) if at else [simple.stdin] * (simple.operands in ((), ("-",), ("/dev/stdin",)))
-    if program in ("su", "runuser", "script", "flock"):
-        return [simple.value("-c", "--command")]
-    if len(simple.words) == 1 and " " in simple.words[0]:
-        return [simple.words[0]]  # `watch 'a b'` and the like give it to a shell.
     return {"eval": [" ".join(words)], "trap": list(simple.operands[:1])}.get(program, [])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ToolError
-from hermes_agent.host.files import followed
+from hermes_agent.host.paths import followed
 
 # What stands in a word for something that reading cannot know; characters of no script (Unicode's private use).
 VARIABLE = "\ue000"  # the value of a variable that was not set here

@@ -18,8 +18,7 @@ from hermes_agent.core.tool import Answer
 from hermes_agent.host.late import late
 from hermes_agent.tools.files.content import SNIFFED, binary_kind, coding_of, image_type, storable
 from hermes_agent.tools.files.documents import DOCUMENTS, Damaged
-from hermes_agent.tools.files.guard import open_regular
-from hermes_agent.tools.files.readlog import content_hash
+from hermes_agent.tools.files.guard import content_hash, open_regular
 from hermes_agent.tools.schema import said
 
 MOST_LINES = 2000

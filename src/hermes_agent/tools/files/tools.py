@@ -20,10 +20,9 @@ from hermes_agent.host.paths import Home
 from hermes_agent.tools.files import searching
 from hermes_agent.tools.files.buffers import Buffers
 from hermes_agent.tools.files.content import UTF8, coding_of, is_text
-from hermes_agent.tools.files.guard import Guard
+from hermes_agent.tools.files.guard import Guard, ReadLog
 from hermes_agent.tools.files.patching import Edits, parse_patch
 from hermes_agent.tools.files.reading import Page, missing, read_page, read_text
-from hermes_agent.tools.files.readlog import ReadLog
 from hermes_agent.tools.files.writing import Change, Changer, Version, Writer
 from hermes_agent.tools.schema import said
 

@@ -17,8 +17,7 @@ from hermes_agent.core.tool import CallContext
 from hermes_agent.host.secrets import MARKER
 from hermes_agent.tools.files.checking import new_problem
 from hermes_agent.tools.files.content import coding_of, storable
-from hermes_agent.tools.files.guard import Guard, cannot, open_regular, opened
-from hermes_agent.tools.files.readlog import ReadLog, content_hash
+from hermes_agent.tools.files.guard import Guard, ReadLog, cannot, content_hash, open_regular, opened
 
 MOST_BYTES = 64 << 20
 NOTHING: Mapping[Path, bytes] = {}

@@ -10,8 +10,7 @@ from typing import Any, Protocol
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
-from hermes_agent.core.messages import Origin
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.messages import Origin, ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts
 from hermes_agent.store.mcp.catalogue import McpTool
 from hermes_agent.tools.mcp.settings import McpServerSettings, Server

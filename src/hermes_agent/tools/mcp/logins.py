@@ -8,9 +8,8 @@ from pathlib import Path
 import msgspec
 
 from hermes_agent.core.section import short_hash
-from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.locks import change_under
-from hermes_agent.host.paths import Home
+from hermes_agent.host.paths import Home, read_small, write_private
 
 FILE = "mcp-auth.json"
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Protocol
 
+from hermes_agent.core.chat import PEOPLE, own_name
 from hermes_agent.core.effects import Capability, Effect
-from hermes_agent.core.inbound import PEOPLE, own_name
 from hermes_agent.core.tool import Question
 from hermes_agent.host.secrets import MARKER
 from hermes_agent.tools.danger.verdict import Verdict, Where

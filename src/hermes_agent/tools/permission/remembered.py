@@ -10,8 +10,8 @@ import msgspec
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HomeError
-from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.locks import change_under
+from hermes_agent.host.paths import read_small, write_private
 from hermes_agent.tools.permission.requests import plain
 
 log = logging.getLogger(__name__)

@@ -8,10 +8,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.host.paths import Home
 from hermes_agent.store.database import Store
 from hermes_agent.store.transaction import Transaction

@@ -9,8 +9,7 @@ import stat
 from pathlib import Path
 
 from hermes_agent.core.errors import HermesError
-from hermes_agent.host.files import write_private
-from hermes_agent.host.paths import Home
+from hermes_agent.host.paths import Home, write_private
 from hermes_agent.store.work.cards import CardFile
 
 LARGEST = 25 << 20

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
+from hermes_agent.core.chat import Conversation, Inbound, Principal
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LostLease, StoreError
 from hermes_agent.core.events import Outcome, RunEnded
-from hermes_agent.core.inbound import Conversation, Inbound, Principal
 from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.tasks import spawn

@@ -8,12 +8,11 @@ from typing import Protocol
 
 from hermes_agent.agent.mailbox import Change
 from hermes_agent.agent.session import Session
+from hermes_agent.core.chat import Content, Conversation, Letter
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Outcome, RunEnded
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Content, Letter
-from hermes_agent.runs.posting import SILENT
+from hermes_agent.runs.one_run import SILENT
 from hermes_agent.store.claims import Lease
 from hermes_agent.store.database import Store
 from hermes_agent.store.transaction import Transaction

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, HomeError
-from hermes_agent.host.files import read_small
+from hermes_agent.host.paths import read_small
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Place, Running
 from hermes_agent.store.work.cron.records import Instant
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Protocol
 
 from hermes_agent.agent.mailbox import Change
+from hermes_agent.core.chat import Busy, Conversation, Inbound, Principal, Standings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Entry, Outcome, Replied, RunEnded, ToolStarted
-from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standings
 from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.tasks import spawn

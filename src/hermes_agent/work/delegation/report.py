@@ -11,10 +11,10 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import Entry, Outcome, Replied, RunEnded, ToolEnded, ToolStarted
 from hermes_agent.core.messages import Origin, ToolCall
-from hermes_agent.core.plural import plural
 from hermes_agent.core.records import revive
 from hermes_agent.core.section import fenced
-from hermes_agent.store.bodies import plain, written
+from hermes_agent.core.shown import plural
+from hermes_agent.store.transaction import plain, written
 from hermes_agent.store.work.children import Child
 
 LOST = "lost"

@@ -7,11 +7,11 @@ from enum import StrEnum
 
 import msgspec
 
+from hermes_agent.core.chat import Principal
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import BadArguments, Refused
 from hermes_agent.core.events import Pinned
-from hermes_agent.core.inbound import Principal
 from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.store.sessions import Session as SessionRecord

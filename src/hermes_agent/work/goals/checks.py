@@ -19,7 +19,7 @@ from hermes_agent.core.messages import Origin, Role, Text, ToolResult
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, Place, PlaceFailed, Running
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.work.goals import Check, Criterion, Goal, Kind
-from hermes_agent.tools.excerpt import cleaned
+from hermes_agent.tools.output import cleaned
 from hermes_agent.work.goals.judge import Judged, judged, question_of
 from hermes_agent.work.goals.rules import GONE, SHOWN
 

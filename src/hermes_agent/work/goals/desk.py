@@ -8,11 +8,10 @@ from dataclasses import field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.chat import Busy, Conversation, Inbound, Principal
+from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LimitReached
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.spending import NANO
 from hermes_agent.host.nearest import nearest_key

@@ -11,13 +11,12 @@ from functools import partial
 from hermes_agent.agent.mailbox import Change
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.stop import NEW_MESSAGE, WITHDRAWN
+from hermes_agent.core.chat import Busy, Content, Conversation, Inbound, Letter, Principal
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LimitReached, LostLease
 from hermes_agent.core.events import Entry, Notice, RunEnded
-from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal
 from hermes_agent.core.messages import Origin, Text
-from hermes_agent.core.outbound import Content, Letter
 from hermes_agent.core.spending import Scope
 from hermes_agent.host.tasks import spawn
 from hermes_agent.runs.front import Hermes

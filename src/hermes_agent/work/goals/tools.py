@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
+from hermes_agent.core.chat import Conversation
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import ToolError
-from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.mandate import Work
 from hermes_agent.core.messages import Origin
 from hermes_agent.core.tool import CallContext, Question, tool

@@ -10,8 +10,8 @@ import pytest
 
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.mcp.servers import list_servers
+from hermes_agent.core.chat import Principal, Standing
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.providers.demo.script import Call, Say
 from tests.app.mcp.calling import PLAIN
 from tests.app.place import place

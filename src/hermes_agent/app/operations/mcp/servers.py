@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 from hermes_agent.app.folder_trust import TrustedFolders
 from hermes_agent.app.mcp.signin import Paste, Show, sign_in, sign_out
 from hermes_agent.app.mcp.source import McpTools
-from hermes_agent.app.operations.access import Access, OfflineSystem
-from hermes_agent.app.operations.verbs import Noun, place, verb
+from hermes_agent.app.operations.access import Access, Noun, OfflineSystem, place, verb
 from hermes_agent.app.toolkit import needs_without_store
 from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.plural import plural
+from hermes_agent.core.shown import plural
 from hermes_agent.store.database import Store
 from hermes_agent.tools.mcp.listing import effect_of, is_offered, tool_name
 from hermes_agent.tools.mcp.servers import Known

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import LostLease
-from hermes_agent.store.bodies import plain, storable, written
 from hermes_agent.store.claims import Claims, Lease
-from hermes_agent.store.transaction import Engine, Row, TimedTables, Transaction, Value
+from hermes_agent.store.transaction import Engine, Row, TimedTables, Transaction, Value, plain, storable, written
 from hermes_agent.store.work.cron.records import Ahead, Claimed, Instant, InstantState
 from hermes_agent.store.workers import Workers
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from hermes_agent.core.records import revive
-from hermes_agent.store.bodies import plain, storable, written
-from hermes_agent.store.transaction import Row, TimedTables, Transaction
+from hermes_agent.store.transaction import Row, TimedTables, Transaction, plain, storable, written
 from hermes_agent.store.work.cron.instants import insert
 from hermes_agent.store.work.cron.records import Instant, Job, JobState, Plan, Planned
 
