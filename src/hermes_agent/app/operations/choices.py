@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.commands.context import CHANGES
 from hermes_agent.app.snapshot import APPROVE, EFFORT
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
@@ -19,8 +18,10 @@ if TYPE_CHECKING:
 PLAN = "plan"
 """The pin of a session that only plans."""
 PLAN_WORDS = "Read only: make a plan and change nothing until the person says otherwise."
+CHANGES = (Capability.FS_WRITE, Capability.EXEC, Capability.MESSAGE, Capability.SCHEDULE)
+"""What no call that changes something may need where "read only" is pinned."""
 DENIED = (*CHANGES, Capability.MCP, Capability.MEMORY, Capability.SKILLS)
-"""What no call that changes something may need while a session only plans."""
+"""The same while a session only plans."""
 CONSENTS = "acp.servers"
 
 
