@@ -15,7 +15,11 @@ pytestmark = pytest.mark.timeout(120)  # The first of a process parses everythin
 # Where everything is caught, once, and turned into a sentence for the person or the model.
 # Each is marked `# Boundary: one tool call` (or the like) and stands in the files that are named here.
 BOUNDARIES: dict[str, set[str]] = {
-    "one tool call": {"src/hermes_agent/agent/act.py", "src/hermes_agent/learning/dispatch.py"},
+    "one tool call": {
+        "src/hermes_agent/agent/act.py",
+        "src/hermes_agent/learning/dispatch.py",
+        "src/hermes_agent/mcp_server/adapter.py",
+    },
     "one conversation": {"src/hermes_agent/runs/scheduler.py", "src/hermes_agent/runs/one_run.py"},
     "one job": {
         "src/hermes_agent/app/command_queue.py",

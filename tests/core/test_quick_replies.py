@@ -4,7 +4,16 @@ import pytest
 
 from hermes_agent.core.events import Answered, Entry, MessageTaken, Notice, Outcome, RunEnded
 from hermes_agent.core.messages import Message, Origin, Role, Text
-from hermes_agent.core.quick_replies import FOLDER, LESSON, may_answer, open_questions, replies_to, reply_in, with_keys
+from hermes_agent.core.quick_replies import (
+    FOLDER,
+    GOAL,
+    LESSON,
+    may_answer,
+    open_questions,
+    replies_to,
+    reply_in,
+    with_keys,
+)
 
 TAKEN = MessageTaken(message=Message(role=Role.USER, parts=(Text(text="Hi", origin=Origin.OWNER),)), inbox=1)
 NOTE = MessageTaken(message=Message(role=Role.USER, parts=(Text(text="A note", origin=Origin.RUNTIME),)))
@@ -62,6 +71,21 @@ def test_questions_stay_open_until_they_are_answered_or_the_person_says_somethin
     assert open_questions(two) == (["learn:p1", "learn:p2"], True)
     assert open_questions(log(*(each.event for each in two), answered, NOTE)) == (["learn:p2"], True)
     assert open_questions(log(*(each.event for each in two), TAKEN)) == ([], True)
+
+
+def test_what_the_runtime_says_by_itself_closes_no_question_and_a_person_s_words_among_it_do():
+    def taken(*origins: Origin) -> MessageTaken:
+        parts = tuple(Text(text="x", origin=origin) for origin in origins)
+        return MessageTaken(message=Message(role=Role.USER, parts=parts), inbox=1, principal="cli:me")
+
+    assert open_questions(log(asked("p1"), taken(Origin.RUNTIME, Origin.TOOL)))[0] == ["learn:p1"]
+    assert open_questions(log(asked("p1"), taken(Origin.RUNTIME, Origin.OWNER)))[0] == []
+    assert open_questions(log(asked("p1"), taken(Origin.FILE)))[0] == []
+
+
+def test_the_proof_of_a_goal_is_counted_or_not_now():
+    assert [each.word for each in replies_to(f"{GOAL}g_1:abc")] == ["count it", "not now"]
+    assert reply_in(f"{GOAL}g_1:abc", "Count it.", brief=False) == replies_to(GOAL)[0]
 
 
 @pytest.mark.parametrize("text", ["Shall I go on?", "Which?\n\n1. red\n2. blue", "So:\n 1) red"])

@@ -111,3 +111,11 @@ def test_without_an_access_list_whoever_speaks_here_is_the_owner() -> None:
 def test_a_toolset_that_does_not_exist_is_told() -> None:
     with pytest.raises(ConfigError, match="Did you mean `files`"):
         toolsets_of("cli", KNOWN, {"cli": SurfaceTools(disabled=("file",))})
+
+
+def test_a_server_is_a_toolset_where_there_are_servers() -> None:
+    off = SurfaceTools(disabled=("mcp:tracker",))
+
+    assert toolsets_of("cli", (*KNOWN, "mcp"), {"cli": off}) == (*KNOWN, "mcp")
+    with pytest.raises(ConfigError, match="There is no toolset `mcp:tracker`"):
+        toolsets_of("cli", KNOWN, {"cli": off})

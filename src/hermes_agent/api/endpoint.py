@@ -90,6 +90,16 @@ class Endpoint:
     media_type: str = JSON
 
 
+def principal_of(state: AppState, headers: Mapping[str, str]) -> Principal:
+    """The principal of a request's key. Raises `Refused` without a known one."""
+    scheme, _, key = headers.get("authorization", "").partition(" ")
+    key = key.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
+    who = state.keys.whose(key) if key else None
+    if who is None:
+        raise Refused(401, UNKNOWN_KEY, code="invalid_api_key", headers={"www-authenticate": "Bearer"})
+    return who
+
+
 class EndpointApp:
     """Request handler for one endpoint: authenticates, decodes and calls it."""
 
@@ -101,7 +111,7 @@ class EndpointApp:
     async def __call__(self, request: Request) -> Response:
         """Answer one request. Raises errors that become error responses."""
         endpoint, headers = self._endpoint, request.headers
-        who = NOBODY if endpoint.is_open else self._who(headers)
+        who = NOBODY if endpoint.is_open else principal_of(self._state, headers)
         body = await read(request, int(self._state.settings.max_body_mb * MEGABYTE))
         call: Call[Any, Any] = Call(
             who=who,
@@ -113,14 +123,6 @@ class EndpointApp:
         )
         answer = await endpoint.act(self._state, call)
         return answer if isinstance(answer, Response) else in_json(answer, endpoint.status)
-
-    def _who(self, headers: Mapping[str, str]) -> Principal:
-        scheme, _, key = headers.get("authorization", "").partition(" ")
-        key = key.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
-        who = self._state.keys.whose(key) if key else None
-        if who is None:
-            raise Refused(401, UNKNOWN_KEY, code="invalid_api_key", headers={"www-authenticate": "Bearer"})
-        return who
 
     def _query(self, text: str) -> Any:  # noqa: ANN401  the endpoint's own type
         kind = self._endpoint.query

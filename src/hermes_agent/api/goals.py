@@ -9,7 +9,7 @@ import msgspec
 from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing
 from hermes_agent.api.problems import missing
 from hermes_agent.app.operations import goals as operations
-from hermes_agent.app.operations.goals import GoalFacts, Wish, criterion_of
+from hermes_agent.app.operations.goals import GoalFacts, State, Wish, criterion_of
 from hermes_agent.core.errors import HermesError
 
 
@@ -50,57 +50,17 @@ class GoalsQuery(msgspec.Struct, kw_only=True):
     ended: bool = False
 
 
-class CheckView(msgspec.Struct, kw_only=True):
-    """A receipt: what one criterion gave at a time."""
-
-    criterion: str
-    kind: str
-    at: float
-    seconds: float
-    verdict: str
-    exit_code: int | None = None
-    evidence: str = ""
-    output_hash: str = ""
-
-
-class GoalView(msgspec.Struct, kw_only=True):
-    """A goal with its newest receipts; `met`: whether its criteria hold. Money is in US dollars."""
-
-    id: str
-    state: str
-    text: str
-    why: str
-    criteria: list[str]
-    constraints: list[str]
-    session: str
-    folder: str
-    turns: int
-    max_turns: int
-    spent: float
-    tokens: int
-    budget: float | None
-    created: float
-    ended: float | None
-    met: bool
-    checks: list[CheckView] = []
-    object: Literal["goal"] = "goal"
-
-
 class GoalList(msgspec.Struct, kw_only=True):
     """A list of goals."""
 
-    data: list[GoalView]
+    data: list[GoalFacts]
     object: Literal["list"] = "list"
-
-
-def _view(found: GoalFacts) -> GoalView:
-    return msgspec.convert(msgspec.to_builtins(found), GoalView)
 
 
 async def list_goals(state: AppState, call: Call[Nothing, GoalsQuery]) -> Answer:
     """List the goals of this principal."""
     found = await operations.list_goals(state.access(call.who), call.query.ended)
-    return GoalList(data=[_view(each) for each in found])
+    return GoalList(data=found)
 
 
 async def _found(state: AppState, call: Call[Any, Nothing]) -> GoalFacts:
@@ -113,7 +73,7 @@ async def _found(state: AppState, call: Call[Any, Nothing]) -> GoalFacts:
 
 async def show(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
     """Show a goal with its receipts."""
-    return _view(await _found(state, call))
+    return await _found(state, call)
 
 
 async def add(state: AppState, call: Call[GoalRequest, Nothing]) -> Answer:
@@ -129,26 +89,20 @@ async def add(state: AppState, call: Call[GoalRequest, Nothing]) -> Answer:
         anyway=body.anyway,
         later=not body.session,
     )
-    return _view(await operations.set_goal(state.access(call.who), wish, body.session))
+    return await operations.set_goal(state.access(call.who), wish, body.session)
 
 
 async def change(state: AppState, call: Call[GoalChange, Nothing]) -> Answer:
     """Pause, resume or end a goal."""
     access, name, body = state.access(call.who), (await _found(state, call)).id, call.body
-    match body.state:
-        case "paused":
-            return _view(await operations.pause_goal(access, name))
-        case "done":
-            return _view(await operations.finish_goal(access, name))
-        case "dropped":
-            return _view(await operations.clear_goal(access, name))
-        case "active":
-            return _view(await operations.resume_goal(access, name, body.turns, body.budget, body.session))
+    if body.state == "active":
+        return await operations.resume_goal(access, name, body.turns, body.budget, body.session)
+    return await operations.stop_goal(access, name, State(body.state))
 
 
 async def check(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
     """Check the criteria now."""
-    return _view(await operations.check_goal(state.access(call.who), (await _found(state, call)).id))
+    return await operations.check_goal(state.access(call.who), (await _found(state, call)).id)
 
 
 ENDPOINTS = (
@@ -166,23 +120,23 @@ ENDPOINTS = (
         act=add,
         summary="Set a goal, which a session pursues.",
         body=GoalRequest,
-        answer=GoalView,
+        answer=GoalFacts,
         status=201,
     ),
-    Endpoint(method="GET", path="/v1/goals/{id}", act=show, summary="One goal with its receipts.", answer=GoalView),
+    Endpoint(method="GET", path="/v1/goals/{id}", act=show, summary="One goal with its receipts.", answer=GoalFacts),
     Endpoint(
         method="PATCH",
         path="/v1/goals/{id}",
         act=change,
         summary="Pause, resume or end a goal.",
         body=GoalChange,
-        answer=GoalView,
+        answer=GoalFacts,
     ),
     Endpoint(
         method="POST",
         path="/v1/goals/{id}/check",
         act=check,
         summary="Check the criteria of a goal now.",
-        answer=GoalView,
+        answer=GoalFacts,
     ),
 )

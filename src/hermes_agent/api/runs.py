@@ -10,17 +10,16 @@ import msgspec
 
 from hermes_agent.api.completion import run_headers, wish_of
 from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing
-from hermes_agent.api.keys import PLATFORM
 from hermes_agent.api.problems import FINAL, bad, in_json
 from hermes_agent.api.requests import Said, Spoken, Words, described, origin_of, parts_of, says
 from hermes_agent.api.response_schemas import ChildFacts, ChildList, Done, Run
 from hermes_agent.api.run_view import Ref, RunView
 from hermes_agent.api.service import SELF
+from hermes_agent.app.operations.questions import answer_open
 from hermes_agent.app.operations.sessions import run_log
-from hermes_agent.core.chat import Busy, Conversation, Inbound, Principal, Standing
+from hermes_agent.core.chat import Busy, Principal, Standing
 from hermes_agent.core.errors import NothingMore, UnknownSession
 from hermes_agent.core.events import RunStarted, Seen
-from hermes_agent.core.messages import Text
 from hermes_agent.host.inbound.message import Refused, event, streamed
 from hermes_agent.host.late import late
 
@@ -123,16 +122,8 @@ async def answer(state: AppState, call: Call[AnswerRequest, Nothing]) -> Answer:
     ref = story.ref
     if story.question is None or call.body.question not in ("", story.question.id):
         raise Refused(409, "The run does not ask that (any more).", code="nothing_asked", headers=FINAL)
-    inbound = Inbound(
-        source=PLATFORM,
-        source_id=f"answer:{ref.session}:{story.question.id}",
-        principal=call.who,
-        conversation=Conversation(platform=PLATFORM, chat=call.who.user),
-        parts=(Text(text=call.body.answer, origin=origin_of(call.who)),),
-        received=state.runtime.clock.now(),
-        answers=story.question.id,
-    )
-    await state.runtime.hermes.submit(inbound, ref.session)
+    access, question = state.access(call.who), story.question.id
+    await answer_open(access, ref.session, question, call.body.answer, origin_of(call.who))
     story.question, story.status = None, "running"
     return story.facts()
 

@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import field
 from functools import lru_cache
+from typing import Any
 
 from hermes_agent.api import board, completion, goals, jobs, meta, responses, runs, sessions
-from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, EndpointApp, Nothing
+from hermes_agent.api.endpoint import MEGABYTE, Answer, AppState, Call, Endpoint, EndpointApp, Nothing, principal_of
 from hermes_agent.api.keys import Keys, open_keys
 from hermes_agent.api.meta import description
 from hermes_agent.api.metrics import Metrics
@@ -27,8 +28,12 @@ from hermes_agent.app.system import System, served
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.inbound.listener import Listening, Routes, listen
-from hermes_agent.host.inbound.message import SAFE, Handler, Policy, Request, Response, check_names, written
+from hermes_agent.host.inbound.message import SAFE, Handler, Policy, Refused, Request, Response, check_names, written
+from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
+
+MCP_PATH = "/mcp"
+MCP_ENDPOINT = "hermes_agent.mcp_server.http:endpoint_of"
 
 
 async def describe(state: AppState, call: Call[Nothing, Nothing]) -> Answer:  # noqa: ARG001  an endpoint's shape
@@ -62,6 +67,9 @@ async def api_server(runtime: System, keys: Keys, metrics: Metrics) -> AsyncIter
     state = AppState(runtime=runtime, keys=keys, service=AgentService(runtime), metrics=metrics)
     for each in ENDPOINTS:
         routes.mount(each.path, each.method, EndpointApp(state, each))
+    mcp = McpApp(state)
+    for method in ("GET", "POST", "DELETE"):
+        routes.mount(MCP_PATH, method, mcp)
 
     async def guarded(request: Request) -> Response:
         check_names(request, (state.settings.host, *state.settings.allowed_hosts))
@@ -72,6 +80,31 @@ async def api_server(runtime: System, keys: Keys, metrics: Metrics) -> AsyncIter
             yield place
         finally:
             state.ending.set()
+            await mcp.close()
+
+
+class McpApp:
+    """Request handler of `/mcp`: authenticates; what answers loads with the first request."""
+
+    def __init__(self, state: AppState) -> None:
+        self._state = state
+        self._endpoint: Any = None
+
+    async def __call__(self, request: Request) -> Response:
+        """Answer one request. Raises `Refused`."""
+        who, state = principal_of(self._state, request.headers), self._state
+        try:
+            self._endpoint = self._endpoint or late(MCP_ENDPOINT)(state.runtime, state.ending)
+        except ModuleNotFoundError as error:
+            words = f"{MCP_PATH} needs the extra `mcp`: pip install 'hermes-runtime[mcp]' ({error.name})."
+            raise Refused(501, words, code="not_installed") from error
+        response: Response = await self._endpoint(request, who, int(state.settings.max_body_mb * MEGABYTE))
+        return response
+
+    async def close(self) -> None:
+        """End its sessions."""
+        if self._endpoint is not None:
+            await self._endpoint.close()
 
 
 def counted(handler: Handler, host: str, port: int, metrics: Metrics) -> AbstractAsyncContextManager[Listening]:

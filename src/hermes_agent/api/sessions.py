@@ -21,7 +21,7 @@ from hermes_agent.api.response_schemas import (
 )
 from hermes_agent.api.runs import Number
 from hermes_agent.app.operations import sessions as operations
-from hermes_agent.core.events import Entry, MessageTaken, Replied
+from hermes_agent.core.events import Entry
 
 Title = Annotated[str, msgspec.Meta(max_length=200)]
 
@@ -93,20 +93,12 @@ async def branch(state: AppState, call: Call[BranchRequest, Nothing]) -> Answer:
 
 async def messages(state: AppState, call: Call[Nothing, LogQuery]) -> Answer:
     """List a session's messages and replies."""
-    said = []
     entries = await operations.read_log(state.access(call.who), call.path["id"], call.query.after, call.query.limit)
-    for entry in entries:
-        match entry.event:
-            case MessageTaken(message=message, principal=principal) if principal:
-                said.append((entry, "user", message.text))
-            case Replied(message=message) if message.text:
-                said.append((entry, "assistant", message.text))
-            case _:
-                pass
+    said = operations.messages_in(entries)
     return MessageList(
         data=[
-            MessageFacts(number=entry.number, at=entry.at, role=role, text=text, run=entry.run)  # type: ignore[arg-type]  # one of the two words above
-            for entry, role, text in said
+            MessageFacts(number=each.number, at=each.at, role=each.role, text=each.message.text, run=each.run)
+            for each in said
         ],
         last=_last(entries, call),
     )

@@ -49,6 +49,11 @@ class Standings:
         """Whether that principal owns the home."""
         return self.of(principal) is Standing.OWNER
 
+    def principal(self, key: str) -> Principal:
+        """The principal of that key, in their role."""
+        platform, _, user = key.partition(":")
+        return Principal(platform=platform, user=user, standing=self.of(key))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:

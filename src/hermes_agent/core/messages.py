@@ -164,6 +164,12 @@ class Message:
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
+    def is_by_runtime(self) -> bool:
+        """Whether the runtime wrote its beginning, whatever it quotes, and no person wrote a part of it."""
+        own = [part.origin for part in self.parts if isinstance(part, Text)]
+        return own[:1] == [Origin.RUNTIME] and not {Origin.OWNER, Origin.MEMBER, Origin.GUEST}.intersection(own)
+
+    @property
     def is_runtime(self) -> bool:
         """Whether it is a note of the runtime, which may quote others."""
         parts = [part for part in self.parts if isinstance(part, Text)]

@@ -7,8 +7,9 @@ import re
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Answered, Entry, MessageTaken, Notice, RunEnded
 
-LESSON, FOLDER = "learn:", "trust:"
-"""Begin the ids of questions about a proposal (then its name) and a folder (then the hash of what was shown)."""
+LESSON, FOLDER, GOAL = "learn:", "trust:", "goal:"
+"""Begin the ids of questions about a proposal (then its name), a folder (then the hash of what was shown) and the proof
+of a goal (then its id and the hash of the command)."""
 NUMBERED = re.compile(r"^\s*\d+[.)]", re.MULTILINE)
 AT_THE_END = 300
 """Characters at the end of a reply in which a question mark makes it a question to the person."""
@@ -33,12 +34,15 @@ TRUST, ONCE, NO = (
     QuickReply(word="this time", key="o"),
     QuickReply(word="no", key="n"),
 )
+COUNT = QuickReply(word="count it", key="c")
 
 
 def replies_to(question: str) -> tuple[QuickReply, ...]:
     """The quick replies to the question of that id."""
     if question.startswith(LESSON):
         return (KEEP, LATER, NEVER)
+    if question.startswith(GOAL):
+        return (COUNT, LATER)
     return (TRUST, ONCE, NO) if question.startswith(FOLDER) else ()
 
 
@@ -58,7 +62,7 @@ def with_keys(notice: Notice) -> str:
 
 def may_answer(said: str) -> bool:
     """Whether a line is a quick reply to any question."""
-    return any(reply_in(question, said, brief=True) for question in (LESSON, FOLDER))
+    return any(reply_in(question, said, brief=True) for question in (LESSON, FOLDER, GOAL))
 
 
 def open_questions(entries: list[Entry]) -> tuple[list[str], bool]:
@@ -68,7 +72,7 @@ def open_questions(entries: list[Entry]) -> tuple[list[str], bool]:
     reply = ""
     for entry in entries:
         match entry.event:
-            case MessageTaken(inbox=inbox) if inbox:
+            case MessageTaken(inbox=inbox, message=message) if inbox and not message.is_by_runtime:
                 questions.clear()
             case RunEnded(text=text):
                 reply = text

@@ -60,18 +60,18 @@ class Bubblewrap:
         """See `Jail`."""
         home = cell.prepare(self.walls)
         env = cell.variables(self.walls, env, home=self._home(home), temporary="/tmp")
-        passed = (filter_file(self._filter),) if self._filter else ()
-        filtered = [word for handle in passed for word in ("--seccomp", str(handle))]
+        own = (filter_file(self._filter),) if self._filter else ()
+        filtered = [word for handle in own for word in ("--seccomp", str(handle))]
         line = [*self.arguments(cell), *filtered, "--", *argv]
 
         def start(line: Sequence[str]) -> Child:
-            begin = partial(start_detached, line, cwd="/", env=env, stdin=stdin, out=out, passed=passed)
+            begin = partial(start_detached, line, cwd="/", env=env, stdin=stdin, out=out, passed=(*own, *cell.passed))
             return cell.launch(cell.connections, begin)
 
         try:
             return self._group.start(line, start)
         finally:
-            for handle in passed:
+            for handle in own:
                 os.close(handle)
 
     def close(self) -> None:

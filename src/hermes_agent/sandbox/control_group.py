@@ -67,10 +67,12 @@ class ControlGroup:
 
     def close(self) -> None:
         """Remove the group, unless a command or another process still uses it."""
-        self._is_open = False
-        if self._thread is not None:
-            self._thread.submit(_join, [group.parent for group in self._groups]).result()
-            self._thread.shutdown()
+        with self._alone:  # The wall of commands and that of servers may share it, and end at once.
+            self._is_open = False
+            thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.submit(_join, [group.parent for group in self._groups]).result()
+            thread.shutdown()
         for group in self._groups:
             gone = (each for each in group.glob("*.????????") if not Path("/proc", each.stem).exists())
             for each in (group / self._sign, *gone, group):

@@ -144,7 +144,7 @@ class Cell:
     replaced), its kept shell, the session's workspace, and files lent to it for reading. `session` is the folder of
     what the commands of one session share: `tmp` (their /tmp) and `home`. `launch` calls what starts the program, in a
     thread of its own where handlers answer for system calls; `connections` are those for the network. None: nobody
-    watches, and the jail closes it."""
+    watches, and the jail closes it. `passed` are descriptors that it inherits."""
 
     folder: Path
     files: tuple[str, ...]
@@ -154,6 +154,7 @@ class Cell:
     launch: Callable[[tuple[Handler, ...], Callable[[], Child]], Child]
     lent: tuple[str, ...] = ()
     connections: tuple[Handler, ...] = ()
+    passed: tuple[int, ...] = ()
 
     def borrows(self, walls: Walls) -> list[Path]:
         """The files that it is lent, of those allowed by the walls."""

@@ -81,7 +81,7 @@ class Landlock:
             return is_own or self.walls.access(path, cell.workspace) == "write"
 
         def start(argv: Sequence[str]) -> Child:
-            begin = partial(start_detached, argv, cwd="/", env=env, stdin=stdin, out=out)
+            begin = partial(start_detached, argv, cwd="/", env=env, stdin=stdin, out=out, passed=cell.passed)
             walled = partial(_walled, partial(self._enter, cell, shown), begin)
             return cell.launch((*cell.connections, metadata(may_change)), walled)
 
@@ -135,7 +135,7 @@ class Thin:
 
     def launch(self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
         """See `Jail`."""
-        begin = partial(start_detached, argv, cwd="/", env=env, stdin=stdin, out=out)
+        begin = partial(start_detached, argv, cwd="/", env=env, stdin=stdin, out=out, passed=cell.passed)
         return cell.launch((), partial(_walled, partial(self._enter, cell), begin)) if _version() > 0 else begin()
 
     def close(self) -> None:

@@ -27,6 +27,20 @@ ERRORS = "stderr.log"
 """What a program says on its standard error, in its folder."""
 GOODBYE = 0.5
 """Seconds in which a program may end by itself once its input has ended."""
+RUN = """
+exec 3<&0
+"$@" <&3 3<&- 2>>{errors} &
+program=$!
+exec </dev/null >/dev/null 2>&1 3<&-
+(read -r x </dev/fd/{watched}; kill -9 0) &
+watcher=$!
+wait $program
+code=$?
+kill $watcher
+exit $code
+"""
+"""Runs a program until it ends, and ends its group once the other end of a pipe is closed, as that of a process is that
+was killed."""
 _CHUNK = 1 << 16
 _numbers = itertools.count(1)
 
@@ -45,9 +59,9 @@ class Program:
 class Piped:
     """A running program: `read` gives what it writes, `write` feeds it."""
 
-    def __init__(self, child: Child, mark: str, folder: Path, pipes: tuple[int, int]) -> None:
+    def __init__(self, child: Child, mark: str, folder: Path, pipes: tuple[int, int, int]) -> None:
         self.folder = folder
-        self._child, self._mark, self._unused = child, mark, list(pipes)
+        self._child, self._mark, self._unused, self._alive = child, mark, list(pipes[:2]), pipes[2]
         self._out = asyncio.StreamReader()
         self._reading: asyncio.BaseTransport | None = None
         self._feeding: asyncio.StreamWriter | None = None
@@ -97,7 +111,7 @@ class Piped:
         await self._child.exited()  # Collects it.
         if self._reading is not None:
             self._reading.close()
-        for handle in self._unused:
+        for handle in (*self._unused, self._alive):
             os.close(handle)
         self._out.feed_eof()
 
@@ -121,8 +135,11 @@ class PipedPrograms:
     def _jail(self) -> Jail | None:
         return self._make_jail()
 
-    async def start(self, program: Program, *, walled: bool = True) -> Piped:
-        """Start it, behind the wall unless not `walled`. Raises `PlaceFailed`."""
+    async def start(self, program: Program, *, walled: bool = True, only: bool = False) -> Piped:
+        """Start it, behind the wall unless not `walled`; `only` there, also where the machine has none. Raises
+        `PlaceFailed`."""
+        if only and await asyncio.to_thread(lambda: self._jail) is None:
+            raise PlaceFailed(f"{program.name} runs behind a wall alone, and there is none here.")
         if walled and self._network is not None:
             await self._network.open()
         starting = spawn(self._started(program, walled), name=f"start of {program.name}")
@@ -155,7 +172,7 @@ class PipedPrograms:
         if jail := self.__dict__.get("_jail"):
             await asyncio.to_thread(jail.close)
 
-    def _start(self, program: Program, walled: bool) -> tuple[Child, str, Path, tuple[int, int]]:
+    def _start(self, program: Program, walled: bool) -> tuple[Child, str, Path, tuple[int, int, int]]:
         jail = self._jail if walled else None
         if jail is not None:
             check_workspace(program.workspace, jail.walls)
@@ -166,26 +183,27 @@ class PipedPrograms:
         own = self._network.variables() if jail and self._network else {}
         env = {**self._env, **own, **program.env, MARK: mark}
         begin = f"{jail.limits if jail else ''}\ncd {quote(program.cwd or program.workspace)} || exit 126\n"
-        argv = ["/bin/sh", "-c", f'{begin}exec "$@" 2>>{quote(str(folder / ERRORS))}', "sh", *program.argv]
-        (given, feeds), (reads, said) = os.pipe2(os.O_CLOEXEC), os.pipe2(os.O_CLOEXEC)
+        (given, feeds), (reads, said), (watched, alive) = (os.pipe2(os.O_CLOEXEC) for _ in range(3))
+        run = RUN.format(errors=quote(str(folder / ERRORS)), watched=watched)
+        argv = ["/bin/sh", "-c", begin + run, "sh", *program.argv]
         try:
-            child = self._launch(jail, folder, program, argv, env, given, said)
+            child = self._launch(jail, folder, program, argv, env, given, said, watched)
         except OSError as error:
-            self._drop(feeds, reads)
+            self._drop(feeds, reads, alive)
             raise PlaceFailed(f"{program.argv[0]} could not be started: {error.strerror}.") from error
         except BaseException:
-            self._drop(feeds, reads)
+            self._drop(feeds, reads, alive)
             raise
         finally:
-            self._drop(given, said)
-        return child, f"{MARK}={mark}", folder, (reads, feeds)
+            self._drop(given, said, watched)
+        return child, f"{MARK}={mark}", folder, (reads, feeds, alive)
 
     @staticmethod
     def _drop(*handles: int) -> None:
         for handle in handles:
             os.close(handle)
 
-    def _launch(  # noqa: PLR0913 - the two ends of what it hears and says
+    def _launch(  # noqa: PLR0913 - the ends of what it hears, says and watches
         self,
         jail: Jail | None,
         folder: Path,
@@ -194,9 +212,10 @@ class PipedPrograms:
         env: Mapping[str, str],
         given: int,
         said: int,
+        watched: int,
     ) -> Child:
         if jail is None:
-            return start_detached(argv, cwd="/", env=env, stdin=given, out=said)
+            return start_detached(argv, cwd="/", env=env, stdin=given, out=said, passed=(watched,))
         self._watcher.open()
         cell = Cell(
             folder=folder,
@@ -206,6 +225,7 @@ class PipedPrograms:
             session=folder / "session",
             launch=partial(self._watcher.launch, folder),
             connections=self._network.handlers() if self._network else (),
+            passed=(watched,),
         )
         return jail.launch(argv, cell=cell, env=env, stdin=given, out=said)
 

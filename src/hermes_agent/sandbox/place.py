@@ -179,6 +179,22 @@ class Place(Protocol):
     async def close(self) -> None: ...
 
 
+async def begun(place: Place, exec_id: str, command: Command) -> Running:
+    """Start a command under this id, or attach to it where it was started before. Raises `PlaceFailed`."""
+    if (running := await place.attach(exec_id)) is not None:
+        return running
+    with suppress(AlreadyStarted):
+        return await place.start(exec_id, command)
+    if (running := await place.attach(exec_id)) is None:
+        raise PlaceFailed(f"{exec_id} was started before, and its record is gone.")
+    return running
+
+
+async def end_of_output(running: Running, most: int) -> bytes:
+    """The last bytes that a command wrote."""
+    return await running.read(max(0, await running.size() - most), most)
+
+
 KEPT_MINUTES, KEPT_MB = 7 * 24 * 60, 4000
 
 

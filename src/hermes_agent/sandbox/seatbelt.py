@@ -51,7 +51,7 @@ class Seatbelt:
         home = cell.prepare(self.walls)
         env = cell.variables(self.walls, env, home=str(home), temporary=str(cell.session / "tmp"))
         line = [self._path, "-p", profile(cell, self.walls), *argv]
-        return start_detached(line, cwd="/", env=env, stdin=stdin, out=out)
+        return start_detached(line, cwd="/", env=env, stdin=stdin, out=out, passed=cell.passed)
 
     def close(self) -> None:
         """Nothing is held."""

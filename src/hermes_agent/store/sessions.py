@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from difflib import get_close_matches
 
 from hermes_agent.core.dataclass import dataclass
@@ -100,7 +100,8 @@ DELETE = (
 IDLE = (
     "SELECT id FROM session WHERE home = $home AND deleted IS NULL AND updated < $1 AND (CAST($2 AS TEXT) = '' OR "
     "principal = $2) "
-    "AND NOT EXISTS (SELECT 1 FROM lane WHERE lane.id = session.id AND (owner IS NOT NULL OR pending > 0)) ORDER BY id"
+    "AND NOT EXISTS (SELECT 1 FROM lane WHERE lane.id = session.id AND (owner IS NOT NULL OR pending > 0)) "
+    "AND NOT EXISTS (SELECT 1 FROM child WHERE child.parent = session.id AND child.state <> 'ended') ORDER BY id"
 )
 COUNTS = (
     "SELECT surface, count(*) FROM session WHERE home = $home AND deleted IS NULL GROUP BY surface ORDER BY surface"
@@ -230,11 +231,17 @@ class Sessions(TimedTables):
         """Set the model of its requests."""
         await self._engine.write(lambda tx: tx.run(SET_MODEL, session, model))
 
-    async def delete(self, session: str) -> bool:
-        """Delete the session's log, effects and mail; a current worker loses its lease. False where there is no such
-        session."""
+    async def delete(self, session: str, also: Callable[[Transaction], Awaitable[None]] | None = None) -> bool:
+        """Delete the session's log, effects and mail, with what `also` changes; a current worker loses its lease. False
+        where there is no such session."""
         now = self._clock.now()
-        return await self._engine.write(lambda tx: _delete(tx, session, now))
+
+        async def change(tx: Transaction) -> bool:
+            if also is not None:
+                await also(tx)
+            return await _delete(tx, session, now)
+
+        return await self._engine.write(change)
 
     async def prune(self, unused_since: float, principal: str | None = None) -> tuple[str, ...]:
         """Delete the sessions unused since that time that have no mail or run; returns their ids."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
+import mimetypes
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.messages import Text
+from hermes_agent.core.messages import File, Image, Text
 from hermes_agent.core.tool import Answer
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import write_private
@@ -98,7 +100,8 @@ def _sweep(folder: Path, oldest: float) -> None:
 
 class Spill:
     """Truncates large texts in tool results to `caps`, and saves them in full, with secrets redacted, in `folder`
-    (below HERMES_HOME/cache). Results of `read_file` are left alone: they are paged already."""
+    (below HERMES_HOME/cache), like files that a tool gives. Results of `read_file` are left alone: they are paged
+    already."""
 
     def __init__(self, folder: Path, caps: Caps | None = None, redact: Callable[[str], str] = str) -> None:
         self._folder = folder
@@ -107,30 +110,36 @@ class Spill:
         self._swept = False
 
     async def fit(self, tool: str, answer: Answer, key: str, own: str = "") -> Answer:
-        """The answer, with each large text truncated. `key` is the call's; the files go into the folder `own`."""
-        if tool in PAGED or all(fits(part.text, self._caps) for part in answer.parts if isinstance(part, Text)):
+        """The answer, with each large text truncated and each file named by its path. `key` is the call's; the files go
+        into the folder `own`."""
+        if tool in PAGED or not any(self._is_large(part) for part in answer.parts):
             return answer
         parts = [
-            await asyncio.to_thread(self._shorten, part, f"{key}-{index}", self._folder / own)
-            if isinstance(part, Text)
+            await asyncio.to_thread(self._saved, part, f"{key}-{index}", self._folder / own)
+            if self._is_large(part)
             else part
             for index, part in enumerate(answer.parts)
         ]
         return replace(answer, parts=tuple(parts))
 
-    def _shorten(self, part: Text, key: str, folder: Path) -> Text:
-        if fits(part.text, self._caps):
-            return part
-        text = self._redact(part.text)
-        path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:20]}.txt"
+    def _is_large(self, part: Text | Image | File) -> bool:
+        return isinstance(part, File) or (isinstance(part, Text) and not fits(part.text, self._caps))
+
+    def _saved(self, part: Text | Image | File, key: str, folder: Path) -> Text | Image | File:
+        text = self._redact(part.text) if isinstance(part, Text) else ""
+        data = text.encode("utf-8", "replace") if text else base64.b64decode(getattr(part, "data", ""))
+        suffix = mimetypes.guess_extension(part.media_type) or ".bin" if isinstance(part, File) else ".txt"
+        path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:20]}{suffix}"
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_private(path, text.encode("utf-8", "replace"), durable=False)
+        write_private(path, data, durable=False)
         if not self._swept:
             self._swept = True
             _sweep(self._folder, path.stat().st_mtime - KEPT_SECONDS)
-        size, lines = len(text.encode("utf-8", "replace")), text.count("\n") + 1
-        note = f"[{size:,} bytes, {lines:,} lines; the middle is left out, the whole is in {path}]"
-        return replace(part, text=head_and_tail(text, text, self._caps, left_out=note))
+        if isinstance(part, File):
+            return Text(text=f"[{part.name}, {part.media_type}, {len(data):,} bytes, is in {path}]", origin=part.origin)
+        lines = text.count("\n") + 1
+        note = f"[{len(data):,} bytes, {lines:,} lines; the middle is left out, the whole is in {path}]"
+        return Text(text=head_and_tail(text, text, self._caps, left_out=note), origin=part.origin)
 
 
 SAMPLE = 8192

@@ -25,6 +25,8 @@ UNATTENDED = frozenset({WEBHOOK, *Work})
 LOCAL = ("cli:", "library:")
 CHILD = "agent"
 """The platform of who works with a process that a command of the agent started."""
+ONE_SERVER = "mcp:"
+"""Begins the name of the toolset that is one MCP server."""
 OPEN_WALLS = ("", "ssh")
 """Behind these a command sees what is the owner's: whoever is not the owner runs none."""
 
@@ -100,8 +102,8 @@ def has_by_default(surface: str, toolset: str) -> bool:
 
 
 def check_toolset(name: str, known: Collection[str]) -> None:
-    """Raise `ConfigError`, with a suggestion, for an unknown toolset."""
-    if name not in known:
+    """Raise `ConfigError`, with a suggestion, for an unknown toolset. `mcp:SERVER` is a part of the toolset `mcp`."""
+    if name not in known and not (name.startswith(ONE_SERVER) and ONE_SERVER[:-1] in known):
         near = nearest_key(name, known)
         meant = f"Did you mean `{near}`?" if near else f"There are: {', '.join(known)}."
         raise ConfigError(f"There is no toolset `{name}`. {meant}")

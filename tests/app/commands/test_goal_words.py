@@ -37,8 +37,36 @@ def test_a_line_has_words_and_flags():
     ]
     assert (wish.turns, wish.money, wish.tokens, wish.anyway) == (5, 1.5, 1000, True)
     assert wish.constraints == ("no new dependency",)
-    with pytest.raises(HermesError, match="`--turns` takes a number, not `many`"):
+    with pytest.raises(HermesError, match="`--turns` takes a whole number, not `many`"):
         wish_of("x --turns many")
+    for wrong in ("--turns 2.5", "--tokens nan", "--money much"):
+        with pytest.raises(HermesError, match="takes a"):
+            wish_of(f"x {wrong}")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("resume turns -1", "Say `/goal resume"),
+        ("resume budget free", "Say `/goal resume"),
+        ("resume g_zzz turns 2", "no goal g_zzz|Say `/goal resume"),
+        ("show g_zzz", "There is no goal|no goal g_zzz"),
+        ("until tomorrow", "is no time|no goal"),
+        ("clear g_1 please", "There is no goal"),
+        ("draft", "Say more"),
+        ("wait", "Say more"),
+        ("until", "Say more"),
+        ("x --command exit 1 --money nan", "takes a number"),
+        ("x --command exit 1 --money -1", "Money cannot be"),
+        ("x --command exit 1 --tokens -5", "Tokens cannot be negative"),
+        ("x --command exit 1 --turns 0", "at least one turn"),
+    ],
+)
+async def test_a_verb_with_wrong_words_is_no_goal(tmp_path: Path, line: str, said: str):
+    async with place(tmp_path, claims) as there:
+        with pytest.raises(HermesError, match=said):
+            await there.text(f"/goal {line}")
+        assert await there.runtime.store.goals.list(ended=True) == []
 
 
 async def test_without_words_the_goals_are_listed(tmp_path: Path):

@@ -13,7 +13,7 @@ TOOLS: dict[str, dict] = {
     name: {"name": name, "description": f"Does {name}.", "inputSchema": {"type": "object"}}
     for name in (
         *("add", "pid", "see", "variable", "slow", "who", "page", "roots", "fail", "die", "more", "many", "huge"),
-        *("noise", "wrong_id", "hang", "invalid", "structured", "burst", "rename"),
+        *("noise", "wrong_id", "hang", "invalid", "structured", "burst", "rename", "think"),
     )
 }
 TOOLS["add"]["annotations"] = {"readOnlyHint": True}
@@ -72,6 +72,13 @@ def content(name: str, arguments: dict, meta: dict) -> str:  # noqa: C901, PLR09
         case "page":
             page = {"mode": "url", "message": "Pay", "url": arguments["url"], "elicitationId": "e1"}
             return json.dumps(ask("elicitation/create", page))
+        case "think":
+            said = {"role": "user", "content": {"type": "text", "text": arguments.get("text", "What is 2 + 2?")}}
+            found = [
+                ask("sampling/createMessage", {"messages": [said], "maxTokens": 100})
+                for _ in range(arguments.get("times", 1))
+            ]
+            return json.dumps(found[-1])
         case "roots":
             return json.dumps(ask("roots/list", {}))
         case "fail":

@@ -29,11 +29,11 @@ asyncio.run(main())
 HOLDS = """
 import asyncio, sys
 from pathlib import Path
-from tests.app.mcp.calling import calling, plain
+from tests.app.mcp.calling import ODD, calling, plain
 
 async def main():
-    async with calling(Path(sys.argv[1]), {"fix": plain()}) as call:
-        assert await call("mcp__fix__add", a=1, b=1) == "2"
+    deaf = plain(ODD, jail=sys.argv[2] == "walled", env={"MODE": "deaf"})
+    async with calling(Path(sys.argv[1]), {"fix": deaf}) as call:
         print(*call.processes("fix"), flush=True)
         await asyncio.sleep(60)
 
@@ -42,9 +42,9 @@ asyncio.run(main())
 ROOT = Path(__file__).parents[3]
 
 
-def started(code: str, folder: Path) -> subprocess.Popen[bytes]:
+def started(code: str, folder: Path, *more: str) -> subprocess.Popen[bytes]:
     path = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "PATH": "/usr/bin:/bin", "HOME": str(folder)}
-    return subprocess.Popen([sys.executable, "-c", code, str(folder)], env=path, stdout=subprocess.PIPE)
+    return subprocess.Popen([sys.executable, "-c", code, str(folder), *more], env=path, stdout=subprocess.PIPE)
 
 
 def is_there(number: int) -> bool:
@@ -59,8 +59,9 @@ def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path):
     assert "MCP servers need the extra `mcp`: pip install 'hermes-runtime[mcp]'" in said
 
 
-async def test_a_killed_process_leaves_no_server_behind(tmp_path: Path):
-    with started(HOLDS, tmp_path) as running:
+@pytest.mark.parametrize("wall", ["walled", "open"])
+async def test_a_killed_process_leaves_no_server_behind_that_hears_nothing(tmp_path: Path, wall: str):
+    with started(HOLDS, tmp_path, wall) as running:
         assert running.stdout is not None
         numbers = await asyncio.to_thread(running.stdout.readline)
         assert numbers.split()

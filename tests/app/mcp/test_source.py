@@ -6,7 +6,9 @@ import asyncio
 import json
 import os
 import signal
+import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import OutcomeUnknown, ToolError
 from hermes_agent.core.messages import Origin
 from hermes_agent.tools.mcp.settings import McpToolFilter
+from hermes_agent.tools.surfaces import SurfaceTools
 from tests.app.mcp.calling import MODERN, Calling, calling, plain
 
 
@@ -311,3 +314,44 @@ async def test_a_server_that_nobody_uses_ends_and_comes_back(tmp_path: Path):
                 await asyncio.sleep(0.05)
 
         assert await call("mcp__fix__add", a=1, b=1) == "2"
+
+
+async def test_a_server_is_a_toolset_of_its_own(tmp_path: Path):
+    async with calling(tmp_path, {"a": plain(), "b": plain()}) as call:
+        source = call.source
+
+        def servers(*narrowed: str) -> set[str]:
+            return {
+                tool.schema.name.split("__")[1] for tool in source.tools("cli", narrowed) if "__" in tool.schema.name
+            }
+
+        found = [servers(), servers("mcp"), servers("files", "mcp:a"), servers("files")]
+        source.settings = replace(source.settings, tools={"cli": SurfaceTools(disabled=("mcp:b",))})
+        off = [servers(), servers("mcp:b")]
+
+    assert found == [{"a", "b"}, {"a", "b"}, {"a"}, set()]
+    assert off == [{"a"}, set()]
+
+
+async def test_a_server_that_never_answered_delays_the_first_search_alone(tmp_path: Path):
+    args = ("-c", "import time; time.sleep(60)")
+    async with calling(tmp_path, {"deaf": plain(args=args, connect_timeout=0.2)}, look=False) as call:
+        await call.source.look(str(call.workspace))
+    async with calling(tmp_path, {"deaf": plain(args=args)}, look=False) as call:
+        began = time.monotonic()
+        await call.source.look(str(call.workspace))
+        took = time.monotonic() - began
+
+    assert took < 1
+
+
+@pytest.mark.parametrize("own", [False, True])
+async def test_sessions_share_a_program_unless_each_has_its_own(tmp_path: Path, own: bool):
+    async with calling(tmp_path, {"fix": plain(per_session=own)}) as call:
+        found = [
+            await call("mcp__fix__variable", call.context(session=f"s{number}"), name="HERMES_EXEC")
+            for number in (1, 2, 1)
+        ]
+
+    assert found[0] == found[2]
+    assert (found[0] != found[1]) is own

@@ -1,6 +1,7 @@
 """Operations on agents, from a terminal and in a conversation."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -52,3 +53,26 @@ async def test_an_unknown_agent_is_an_error_with_the_nearest(tmp_path):
 
         with pytest.raises(HermesError, match=f"Did you mean {child.session}"):
             await here.text(f"/agents show x{child.session[1:]}")
+
+
+async def test_the_owner_reaches_an_agent_however_many_there_are(tmp_path):
+    async with place(tmp_path, script) as here:
+        await here.say("Go")
+        first = (await here.runtime.store.children.of(here.record.id))[0]
+        await here.text("/agents stop all")
+        await until_open(here, 0)
+        record = await here.runtime.hermes.record(first.session)
+        many = [replace(first, session=f"2027_{n}", created=first.created + n) for n in range(1, 60)]
+
+        async def add(tx):
+            for each in many:
+                await here.runtime.store.sessions.create(tx, replace(record, id=each.session))
+                await here.runtime.store.children.add(tx, each, 100)
+
+        await here.runtime.store.write(add)
+        owner = Access(system=here.runtime, who=here.runtime.owner)
+
+        assert first.session not in [child.session for child in await list_agents(owner)]
+        assert (await show_agent(owner, first.session)).agent.outcome == "stopped"
+        with pytest.raises(HermesError, match="There is no agent"):
+            await show_agent(Access(system=here.runtime, who=ANNA), first.session)

@@ -6,13 +6,13 @@ from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.goals import (
     Wish,
     check_goal,
-    clear_goal,
     criterion_of,
     goal_text,
     list_goals,
     resume_goal,
     set_goal,
     show_goal,
+    stop_goal,
 )
 from hermes_agent.core.chat import Conversation, Principal, Standing
 from hermes_agent.core.errors import HermesError
@@ -43,7 +43,7 @@ async def test_others_goals_are_not_there_and_guests_have_none(tmp_path):
         member, guest = (Access(system=here.runtime, who=who) for who in (MEMBER, GUEST))
 
         assert await list_goals(member) == []
-        for act in (show_goal, clear_goal, check_goal):
+        for act in (show_goal, stop_goal, check_goal):
             with pytest.raises(HermesError, match="There is no goal"):
                 await act(member, made.id)
         with pytest.raises(HermesError, match="Guests have no goals"):

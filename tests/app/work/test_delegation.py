@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import itertools
 import os
 import signal
 from pathlib import Path
@@ -107,12 +108,29 @@ async def test_three_agents_run_at_a_time_and_the_rest_wait(tmp_path):
         assert [child.outcome for child in await children_of(here)] == ["answered"] * 5
 
 
-@pytest.mark.parametrize("most", [1, 2])
-async def test_parents_that_wait_make_room_for_their_children(tmp_path, most):
+@pytest.mark.timeout(300)
+async def test_no_tree_of_agents_waits_for_ever_whatever_place_there_is(tmp_path, full):
+    some = [(1, 2, 2), (2, 1, 3)]
+    for most, depth, width in itertools.product(range(1, 5), range(1, 3), range(1, 4)) if full else some:
+        await finish_a_tree(made(tmp_path / f"{most}-{depth}-{width}"), most, depth, width)
+
+
+async def finish_a_tree(tmp_path: Path, most: int, depth: int, width: int) -> None:
+    def script(heard: Heard) -> Piece:
+        if spoken(heard) or "delegate_task" not in {tool.name for tool in heard.tools}:
+            return Say("All done.")
+        tasks = [{"goal": str(number)} for number in range(width)]
+        return Call("delegate_task", {"tasks": tasks, "role": "orchestrator"})
+
     options = Options(queue=SERVED, own_only=False, most=most)
-    async with place(tmp_path, delegating(tasks=[{"goal": "a"}, {"goal": "b"}, {"goal": "c"}]), options) as here:
+    more = f"delegation: {{max_depth: {depth}, max_children: {max(1, width - 1)}}}\n"
+    async with place(tmp_path, script, options, more=more) as here:
         async with asyncio.timeout(20):
-            assert (await here.say("Go")).text == "All done."
+            ended = await here.say("Go")
+        found = await here.runtime.store.children.latest()
+
+        assert ended.text == "All done."
+        assert [child.outcome for child in found] == ["answered"] * sum(width**level for level in range(1, depth + 1))
 
 
 def is_alive(pid: int) -> bool:

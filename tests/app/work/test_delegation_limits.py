@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,10 @@ from hermes_agent.app.opening import Options
 from hermes_agent.app.settings import SERVED
 from hermes_agent.core.events import RunStarted
 from hermes_agent.core.messages import ToolResult
+from hermes_agent.core.spending import NANO, Scope
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Piece, Say
 from hermes_agent.testing.faults import Hang
-from tests.app.place import Place, place, spoken
+from tests.app.place import PLACE, Place, place, spoken
 
 WORKER = "You work for another agent"
 PRICED = "  price_input: 1000\n  price_output: 1000\n"
@@ -80,6 +82,37 @@ async def test_a_tree_of_a_job_keeps_within_its_money(tmp_path):
         assert [child.outcome for child in found] == ["limit"] * 3
         assert sum(row.cost or 0.0 for row in rows) <= mandate.job_money / 1e9 <= 20.0
         assert len({row.job for row in rows}) == 1
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("seed", range(3))
+async def test_a_tree_of_a_program_s_job_holds_its_money(tmp_path, seed):
+    """The job's limit holds for all levels together, whatever side by side is reserved."""
+    chance = random.Random(seed)
+    width, limit = chance.randint(2, 4), chance.randint(30, 90)
+
+    def script(heard: Heard) -> Piece:
+        if "delegate_task" in {tool.name for tool in heard.tools} and not spoken(heard):
+            tasks = [{"goal": str(number)} for number in range(width)]
+            return Call("delegate_task", {"tasks": tasks, "role": "orchestrator"})
+        return Call("todo", {"todos": [{"id": str(spoken(heard)), "content": "more"}]})
+
+    more = f"{PRICED}budget: {{job: {{money: {limit}}}}}\n"
+    async with place(tmp_path, script, more=more) as here:
+        owner, where = here.runtime.owner, replace(PLACE, chat="job")
+        here.record = await here.runtime.hermes.open_session(where, owner, workspace=here.record.workspace, job="job")
+        ended = await here.say("Go")
+        rows = await here.runtime.store.read(
+            lambda tx: tx.rows("SELECT job, sum(cost), count(*) FROM usage GROUP BY 1")
+        )
+        spent = await here.runtime.store.usage.spent(Scope.JOB, ("job",))
+        outcomes = {child.outcome for child in await here.runtime.store.children.latest()}
+
+    assert ended.outcome == "limit"
+    assert outcomes <= {"limit", "answered"}
+    assert [job for job, *_ in rows] == ["job"]
+    assert spent.money <= limit * NANO
+    assert rows[0][2] > 3
 
 
 async def test_a_tool_that_no_agent_has_is_refused_at_dispatch_also_through_another(tmp_path):

@@ -1,16 +1,21 @@
 """Agents with a git worktree of their own."""
 
 import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hermes_agent.core.errors import HermesError
 from hermes_agent.providers.demo.script import Call, Heard, Piece, Say
+from hermes_agent.testing.scripted import Script
 from hermes_agent.work.delegation.report import REMOVED
-from tests.app.place import Place, place, spoken
+from tests.app.place import PLACE, Place, place, spoken
 
 GOALS = ("one", "two", "none", "four")
+MOST = 10
+"""Tasks of one call."""
 
 
 def git(folder: Path, *words: str) -> str:
@@ -28,25 +33,30 @@ def repository(folder: Path) -> Path:
     return folder
 
 
-def script(heard: Heard) -> Piece:
-    """Each agent but one writes its goal into the same file."""
-    if "You work for another agent" not in heard.system:
-        tasks = [{"goal": goal} for goal in GOALS]
-        return Say("Done.") if spoken(heard) else Call("delegate_task", {"tasks": tasks, "isolation": "worktree"})
-    goal = next(goal for goal in GOALS if any(f"Your goal: {goal}" in message.text for message in heard.messages))
-    if spoken(heard) or goal == "none":
-        return Say("Written.")
-    return Call("terminal", {"command": f"echo {goal} > a.txt"})
+def editing(goals: Sequence[str]) -> Script:
+    """Each agent but those without a goal writes it into the same file; a call has so many agents at most."""
+
+    def script(heard: Heard) -> Piece:
+        if "You work for another agent" not in heard.system:
+            tasks = [{"goal": goal} for goal in goals[spoken(heard) * MOST :][:MOST]]
+            return Call("delegate_task", {"tasks": tasks, "isolation": "worktree"}) if tasks else Say("Done.")
+        goal = heard.messages[0].text.partition("Your goal: ")[2].split()[0]
+        if spoken(heard) or goal.startswith("none"):
+            return Say("Written.")
+        return Call("terminal", {"command": f"echo {goal} > a.txt"})
+
+    return script
 
 
 async def reports_of(here: Place) -> dict[str, str]:
     return {child.goal: child.report for child in await here.runtime.store.children.of(here.record.id)}
 
 
-@pytest.mark.timeout(60)
-async def test_agents_edit_the_same_file_side_by_side_and_lose_nothing(tmp_path):
+@pytest.mark.timeout(240)
+async def test_agents_edit_the_same_file_side_by_side_and_lose_nothing(tmp_path, full):
     work = repository(tmp_path / "work")
-    async with place(tmp_path, script) as here:
+    goals = [*GOALS, *(f"g{number}" for number in range(16 if full else 0))]
+    async with place(tmp_path, editing(goals), more=f"delegation: {{max_children: {MOST}}}\n") as here:
         await here.say("Go")
         children = await here.runtime.store.children.of(here.record.id)
         reports = await reports_of(here)
@@ -56,9 +66,11 @@ async def test_agents_edit_the_same_file_side_by_side_and_lose_nothing(tmp_path)
             await here.text(f"/agents say {gone.session} Go on")
 
     written = {child.goal: Path(child.folder, "a.txt") for child in children}
-    assert [child.outcome for child in children] == ["answered"] * 4
+    assert [child.outcome for child in children] == ["answered"] * len(goals)
     assert (work / "a.txt").read_text() == "before\n"
-    assert [written[goal].read_text() for goal in GOALS if goal != "none"] == ["one\n", "two\n", "four\n"]
+    assert [written[goal].read_text() for goal in goals if goal != "none"] == [
+        f"{goal}\n" for goal in goals if goal != "none"
+    ]
     assert not written["none"].exists()
     assert REMOVED in reports["none"]
     assert "1 insertion" in reports["one"]
@@ -67,6 +79,27 @@ async def test_agents_edit_the_same_file_side_by_side_and_lose_nothing(tmp_path)
     assert {branch for branch in branches if branch.startswith("hermes/")} == kept
     assert git(work, "status", "--porcelain") == ""
     git(work, "fsck")
+
+
+async def test_an_agent_of_a_folder_in_a_repository_works_in_the_same_folder_of_its_worktree(tmp_path):
+    repository(tmp_path / "all")
+    work = tmp_path / "all" / "it's a" / "part"
+    work.mkdir(parents=True)
+    (work / "a.txt").write_text("before\n")
+    git(tmp_path / "all", "add", ".")
+    git(tmp_path / "all", "commit", "-q", "-m", "part")
+    async with place(tmp_path, editing(["one", "none"]), more="terminal:\n  jail: none\n") as here:
+        here.record = await here.runtime.hermes.open_session(
+            replace(PLACE, chat="part"), here.runtime.owner, workspace=str(work)
+        )
+        await here.say("Go")
+        one, none = await here.runtime.store.children.of(here.record.id)
+
+    written = [Path(one.folder, "a.txt"), work / "a.txt"]
+    assert one.folder.endswith("/it's a/part")
+    assert [file.read_text() for file in written] == ["one\n", "before\n"]
+    assert "part/a.txt" in one.report
+    assert REMOVED in none.report
 
 
 @pytest.mark.parametrize("how", ["bare", "empty", "rebasing"])
@@ -78,7 +111,7 @@ async def test_a_repository_without_a_commit_at_rest_is_refused_and_nothing_is_m
     else:
         work.mkdir()
         git(work, "init", "-q", *(["--bare"] if how == "bare" else []))
-    async with place(tmp_path, script) as here:
+    async with place(tmp_path, editing(GOALS)) as here:
         await here.say("Go")
         told = here.server.asked[-1].messages[-1].parts[-1].text
 

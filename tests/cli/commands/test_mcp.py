@@ -33,13 +33,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_server_is_added_shown_switched_and_removed(home: Path):
     added = typed(home, "mcp", "add", "fix", "--", *SERVER)
-    assert added.out.startswith("fix · ready · 20 tools · ")
+    assert added.out.startswith("fix · ready · 21 tools · ")
     assert "  mcp__fix__add (writes) Does add." in added.out
 
     typed(home, "mcp", "configure", "fix", "trust", "hints")
     shown = json.loads(typed(home, "mcp", "show", "fix", "--json").out)
     assert {"name": "mcp__fix__add", "effect": "reads", "description": "Does add.", "why": ""} in shown["tools"]
-    assert shown["prompts"] == ["greet"]
+    assert shown["prompts"] == ["mcp__fix__greet"]
 
     typed(home, "mcp", "disable", "fix")
     assert json.loads(typed(home, "mcp", "list", "--json").out)[0]["state"] == "off"

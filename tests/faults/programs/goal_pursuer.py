@@ -10,6 +10,7 @@ from pathlib import Path
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.settings import SERVED
 from hermes_agent.app.work import GOALS
+from hermes_agent.app.work.goals import whose_goals
 from hermes_agent.core.chat import Conversation
 from hermes_agent.host.paths import Home
 from hermes_agent.store.work.goals import PURSUED_STATES, Criterion, Kind
@@ -36,8 +37,8 @@ async def main(root: Path, folder: str, turns: int, kill: int) -> None:
             record = await system.hermes.open_session(WHERE, system.owner, workspace=folder)
             work = system.snapshots.now.needs.made(GOALS)
             wish = Wish(text="Reach it.", criteria=(COMMAND,), turns=turns)
-            await work.desk.create(work.owned_by(system.owner.key), wish, record, folder)
-        while (await system.store.goals.list(ended=True))[0].state in PURSUED_STATES:
+            await work.desk.create(whose_goals(system.standings, system.owner.key), wish, record, folder)
+        while (goal := (await system.store.goals.list(ended=True))[0]).state in PURSUED_STATES or goal.untold:
             await asyncio.sleep(0.02)
         print(commits, flush=True)
 

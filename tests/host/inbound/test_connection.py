@@ -203,3 +203,13 @@ async def test_an_answer_under_way_is_waited_for_at_the_end():
     answer = await asking
     assert answer.endswith(b"\r\n\r\nok")
     assert b"connection: close" in answer
+
+
+async def test_a_header_is_what_stands_between_the_blanks():
+    async def shown(request: Request) -> Response:
+        return Response(body=request.headers["x-name"].encode())
+
+    async with listen(shown) as place:
+        answer = await said(place, HEALTH + b"X-Name:  \t ask \t\r\nConnection: close\r\n\r\n")
+
+    assert answer.endswith(b"\r\nask")

@@ -110,3 +110,15 @@ async def test_a_folder_that_holds_the_system_is_no_workspace(tmp_path: Path):
     async with programs(tmp_path) as made:
         with pytest.raises(PlaceFailed, match="holds the system"):
             await made.start(Program(name="p", argv=("true",), workspace="/"))
+
+
+async def test_what_runs_behind_a_wall_alone_does_not_run_without_one(tmp_path: Path):
+    made = PipedPrograms(folder=tmp_path / "records", env={"PATH": "/usr/bin:/bin"}, jail=lambda: None)
+    (tmp_path / "work").mkdir()
+    with pytest.raises(PlaceFailed, match="behind a wall alone, and there is none here"):
+        await made.start(shell(tmp_path, "echo hi"), only=True)
+    open_ = await made.start(shell(tmp_path, "echo hi"))
+
+    assert await open_.read() == b"hi\n"
+    await open_.close()
+    await made.close()

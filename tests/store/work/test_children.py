@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from hermes_agent.core.errors import UnknownSession
 from hermes_agent.store.database import Store
 from hermes_agent.store.work.children import HELD_BACK, Child, Delivery, State
 from tests.databases import OpenAnother
@@ -145,7 +146,8 @@ async def test_a_child_that_goes_on_reports_by_mail(store: Store):
 async def test_children_are_left_to_another_queue(store: Store):
     for n in range(1, 5):
         await start(store, child(f"c{n}", n))
-    await store.write(lambda tx: store.children.hand_over(tx, ["c1", "c4"], "other"))
+    left = [each for each in await store.children.of("p") if each.session in ("c1", "c4")]
+    await store.write(lambda tx: store.children.hand_over(tx, left, "other"))
 
     assert await store.lanes.claim(("other",), "c1") is not None
     assert await store.lanes.claim(("other",), "c4") is None
@@ -158,6 +160,22 @@ async def test_a_deleted_session_is_no_child_any_more(store: Store):
     await store.sessions.delete("c1")
 
     assert await store.children.of("p") == []
+
+
+async def test_a_deleted_session_starts_no_children_and_those_it_has_are_stopped_in_the_same_commit(store: Store):
+    await add(store, session("p"))
+    for n in range(1, 5):
+        await start(store, child(f"c{n}", n))
+    assert await store.lanes.claim(QUEUES, "c1") is not None
+
+    await store.sessions.delete("p", lambda tx: store.children.abandon_all(tx, "p", "Gone.", 2.0))
+
+    assert [(each.state, each.delivery) for each in await store.children.of("p")] == [
+        ("running", "nobody"),
+        *[("ended", "nobody")] * 3,
+    ]
+    with pytest.raises(UnknownSession, match="was deleted"):
+        await start(store, child("c9", 9))
 
 
 async def test_the_latest_are_those_of_the_principal_and_open_ones_come_first(store: Store):

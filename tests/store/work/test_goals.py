@@ -90,6 +90,7 @@ async def test_waiting_goals_and_news_are_due(store: Store):
         ("g_000001", 9.0, ""),
         ("g_000002", None, "It is done."),
     ]
+    assert await store.goals.due("another queue") == []
 
 
 async def test_a_check_is_claimed_once_by_its_queue_or_session(store: Store, open_another: OpenAnother):
@@ -122,7 +123,7 @@ async def test_a_check_of_a_dead_worker_is_claimed_by_the_next_and_its_late_comm
     assert claimed.attempts == 2
     assert not await killed.write(lambda tx: killed.goal_rounds.end(tx, held, "late"))
     with pytest.raises(LostLease):
-        await killed.goal_rounds.check(held)
+        await killed.goal_rounds.claims.check(held.lease)
     assert await peer.write(lambda tx: peer.goal_rounds.end(tx, claimed, "active"))
     assert await peer.goal_rounds.claim("cli", None) is None
 
@@ -132,7 +133,7 @@ async def test_a_check_that_is_put_back_can_be_claimed_again(store: Store):
     claimed = await store.goal_rounds.claim("cli", None)
     assert claimed is not None
 
-    await store.goal_rounds.release(claimed, counts=True)
+    await store.goal_rounds.claims.release(claimed.lease, counts=True)
 
     again = await store.goal_rounds.claim("cli", None)
     assert again is not None
@@ -169,5 +170,5 @@ async def test_a_goal_outlives_its_session_and_waits_for_another(store: Store):
 async def test_a_lane_says_how_much_mail_waits_and_whose_it_is(store: Store):
     await store.inbox.accept(mail(), "s2", "cli")
 
-    assert await store.read(lambda tx: store.goal_rounds.lane(tx, "s1", hold=False)) == (0, "")
+    assert await store.read(lambda tx: store.goal_rounds.lane(tx, "s1")) == (0, "")
     assert await store.write(lambda tx: store.goal_rounds.lane(tx, "s2")) == (1, "cli")

@@ -18,6 +18,12 @@ def test_long_and_odd_names_get_a_hash_and_stay_apart():
     assert names[-1] == "mcp__s__a_b"
 
 
+def test_no_server_has_a_name_of_another():
+    pairs = [("a", "b__c"), ("a__b", "c"), ("a_", "b"), ("a", "_b"), ("a__", "b"), ("a", "__b")]
+
+    assert len({tool_name(*pair) for pair in pairs}) == len(pairs)
+
+
 def test_what_no_dialect_takes_is_quarantined_with_the_reason():
     given = [McpTool(name="a", parameters={"type": "object"}), McpTool(name="b", parameters={"type": "object"})]
 

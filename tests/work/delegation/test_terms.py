@@ -8,6 +8,7 @@ from hermes_agent.core.chat import Principal, Standing
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import BadArguments, Refused
 from hermes_agent.core.mandate import Mandate, Work
+from hermes_agent.core.spending import Limit, Scope
 from hermes_agent.store.sessions import Session
 from hermes_agent.work.delegation.settings import DelegationSettings
 from hermes_agent.work.delegation.terms import (
@@ -30,7 +31,7 @@ def parent(depth: int = 0, toolsets: tuple[str, ...] = KNOWN, job: str = "", **m
     record = Session(
         id="p", principal="cli:me", conversation="cli:dm", surface="cli", created=1.0, updated=1.0, job=job
     )
-    mandate = Mandate(kind=Work.CHILD, depth=depth, effort="low", job_money=77) if depth else None
+    mandate = Mandate(kind=Work.CHILD, depth=depth, effort="low") if depth else None
     who = Principal(platform="cli", user="me", standing=Standing.OWNER)
     return Parent(record=record, mandate=mandate, run="r1", principal=who, toolsets=toolsets, **more)
 
@@ -40,7 +41,7 @@ def test_every_choice_of_toolsets_is_a_part_of_what_the_parent_has():
         for asked in itertools.combinations(KNOWN, size):
             has = parent(depth)
             try:
-                found = narrowed(has, asked, role, KNOWN, 2)
+                found = narrowed(has, asked, role, KNOWN, SETTINGS)
             except Refused:
                 assert {*asked} & {*NEVER, "delegation"}
                 continue
@@ -52,28 +53,35 @@ def test_every_choice_of_toolsets_is_a_part_of_what_the_parent_has():
 
 def test_what_the_parent_lacks_cannot_be_given():
     with pytest.raises(Refused, match="never widens"):
-        narrowed(parent(toolsets=("files",)), ("web",), Role.LEAF, KNOWN, 2)
-    assert narrowed(parent(toolsets=("files",)), (), Role.LEAF, KNOWN, 2) == ("files",)
-    assert narrowed(parent(toolsets=("memory",)), (), Role.LEAF, KNOWN, 2) == LEAST
+        narrowed(parent(toolsets=("files",)), ("web",), Role.LEAF, KNOWN, SETTINGS)
+    assert narrowed(parent(toolsets=("files",)), (), Role.LEAF, KNOWN, SETTINGS) == ("files",)
+    assert narrowed(parent(toolsets=("memory",)), (), Role.LEAF, KNOWN, SETTINGS) == LEAST
+
+
+def test_tools_of_mcp_servers_are_inherited_unless_the_settings_say_no():
+    has = parent(toolsets=("files", "mcp"))
+
+    assert narrowed(has, (), Role.LEAF, KNOWN, SETTINGS) == ("files", "mcp")
+    assert narrowed(has, (), Role.LEAF, KNOWN, DelegationSettings(inherit_mcp=False)) == ("files",)
 
 
 def test_an_unknown_toolset_is_an_error_with_the_nearest():
     with pytest.raises(BadArguments, match=r"\$.toolsets") as error:
-        narrowed(parent(), ("flies",), Role.LEAF, KNOWN, 2)
+        narrowed(parent(), ("flies",), Role.LEAF, KNOWN, SETTINGS)
     assert error.value.hint == "Did you mean `files`?"
 
 
 @pytest.mark.parametrize("deepest", [1, 2, 3])
 def test_nobody_delegates_on_the_last_level(deepest):
     with pytest.raises(Refused, match="max_depth"):
-        narrowed(parent(deepest), (), Role.ORCHESTRATOR, KNOWN, deepest)
-    above_last = narrowed(parent(deepest - 1), (), Role.ORCHESTRATOR, KNOWN, deepest)
+        narrowed(parent(deepest), (), Role.ORCHESTRATOR, KNOWN, DelegationSettings(max_depth=deepest))
+    above_last = narrowed(parent(deepest - 1), (), Role.ORCHESTRATOR, KNOWN, DelegationSettings(max_depth=deepest))
     assert "delegation" not in above_last
 
 
 def test_the_mandate_inherits_the_deadline_and_a_half_of_what_is_left():
     has = parent(money=1001, tokens=10, lacks=(Capability.NET,))
-    found = mandate_of_child(has, SETTINGS, ("files",), now=100.0, seconds_left=5.0)
+    found = mandate_of_child(has, SETTINGS, ("files",), now=100.0, end=105.0)
 
     assert (found.kind, found.parent, found.depth, found.turns) == (Work.CHILD, "p", 1, 50)
     assert (found.until, found.denied, found.toolsets) == (105.0, (Capability.NET,), ("files",))
@@ -83,7 +91,8 @@ def test_the_mandate_inherits_the_deadline_and_a_half_of_what_is_left():
 
 
 def test_a_child_of_a_job_is_within_the_limits_of_that_job():
-    found = mandate_of_child(parent(1, job="j", money=10), SETTINGS, ("delegation",), now=0.0, seconds_left=None)
+    of_job = Limit(scope=Scope.JOB, money=77)
+    found = mandate_of_child(parent(1, job="j", money=10, of_job=of_job), SETTINGS, ("delegation",), now=0.0, end=None)
 
     assert (found.depth, found.money, found.job_money, found.effort) == (2, 5, 77, "low")
     assert found.until == SETTINGS.child_seconds

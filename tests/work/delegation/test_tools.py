@@ -77,8 +77,8 @@ async def test_an_agent_is_told_something_and_stopped(tmp_path):
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        ({"action": "show", "id": "nobody"}, "No agent of this conversation"),
-        ({"action": "show", "id": ""}, "No agent of this conversation"),
+        ({"action": "show", "id": "nobody"}, "There is no agent nobody"),
+        ({"action": "show", "id": ""}, "Say which agent"),
         ({"action": "say", "id": "ID"}, "`$.text`"),
         ({"action": "dig", "id": "ID"}, "action"),
     ],

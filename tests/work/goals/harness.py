@@ -1,10 +1,10 @@
 """A whole system with goals, in front of a scripted model."""
 
 from hermes_agent.app.work import GOALS
-from hermes_agent.app.work.goals import GoalWork
+from hermes_agent.app.work.goals import GoalWork, whose_goals
 from hermes_agent.core.chat import Conversation
 from hermes_agent.store.work.goals import Criterion, Goal, Kind, State
-from hermes_agent.work.goals.desk import Wish
+from hermes_agent.work.goals.desk import Whose, Wish
 from hermes_agent.work.goals.judge import SYSTEM
 from tests.app.place import Place
 
@@ -28,11 +28,16 @@ async def anew(there: Place, name: str) -> None:
     there.record = await hermes.open_session(where, owner, workspace=there.record.workspace)
 
 
+def owned_by(there: Place, principal: str = "") -> Whose:
+    """Whose goals a principal (the owner) has."""
+    return whose_goals(there.runtime.standings, principal or there.runtime.owner.key)
+
+
 async def started(there: Place, text: str = "Reach it.", criteria: tuple[Criterion, ...] = (), **more) -> Goal:
     """A goal that the session of this place has begun with."""
     work = work_of(there)
     wish = Wish(text=text, criteria=criteria, **more)
-    made = await work.desk.create(work.owned_by(there.runtime.owner.key), wish, there.record, there.record.workspace)
+    made = await work.desk.create(owned_by(there), wish, there.record, there.record.workspace)
     return made.goal
 
 

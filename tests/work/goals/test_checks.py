@@ -21,7 +21,7 @@ def goal(folder: Path, *criteria: Criterion) -> Goal:
 @pytest.fixture
 async def checker(tmp_path: Path):
     async with place(tmp_path, [Say("x")]) as there:
-        yield work_of(there).checker
+        yield work_of(there).desk.checker
 
 
 async def verdicts(checker: Checker, folder: Path, *criteria: Criterion, name: str = "n") -> list[str]:
@@ -68,6 +68,18 @@ async def test_a_command_that_was_begun_under_its_id_is_waited_for_and_not_begun
     assert (folder / "count").read_text() == "x\n"
 
 
+async def test_criteria_that_only_read_are_checked_side_by_side_and_others_one_by_one(checker: Checker, tmp_path: Path):
+    (tmp_path / "log").write_text("x")
+    reading = tuple(Criterion(kind=Kind.COMMAND, text=text) for text in ("cat log", "test -e log", "grep -q y log"))
+    writing = tuple(Criterion(kind=Kind.COMMAND, text=f"cat log; echo {name} > log") for name in "ab")
+    goal = Goal(id="g_1", principal="o", text="x", created=1.0, criteria=(*writing, *reading), folder=str(tmp_path))
+
+    checks = await checker.facts(goal, "g_1-1")
+
+    assert [each.verdict for each in checks] == ["met", "met", "met", "met", "unmet"]
+    assert [each.evidence for each in checks[:3]] == ["x", "a", "x"]
+
+
 async def test_a_command_that_takes_too_long_is_ended_and_not_met(checker: Checker, tmp_path: Path):
     short = Checker(place=checker.place, clock=FakeClock(), redact=str, seconds=0.3)
 
@@ -93,7 +105,7 @@ async def test_a_card_is_met_when_it_is_done(tmp_path: Path, checker: Checker):
     assert [(each.verdict, each.evidence) for each in checks] == [
         ("met", "the card is done"),
         ("unmet", "the card is ready"),
-        ("unmet", "no such card"),
+        ("impossible", "no such card"),
     ]
 
 

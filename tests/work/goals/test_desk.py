@@ -1,17 +1,18 @@
 """What a person does with goals."""
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.events import ToolStarted
+from hermes_agent.core.events import MessageTaken, ToolStarted
 from hermes_agent.providers.demo.script import Call, Heard, Say
-from hermes_agent.store.work.goals import Criterion, Kind, State
+from hermes_agent.store.work.goals import Criterion, Goal, Kind, State
 from hermes_agent.work.goals.desk import Whose, criterion_of, moment_of
 from tests.app.place import place
-from tests.work.goals.harness import command, ended, reached, started, work_of
+from tests.work.goals.harness import anew, command, ended, owned_by, reached, started, work_of
 
 NEVER = command("exit 1")
 NOON = datetime.fromisoformat("2026-11-27T12:00:00+00:00").timestamp()
@@ -32,7 +33,7 @@ def test_a_time_is_a_span_or_the_next_such_time_of_the_day(text: str, seconds: f
 def test_a_date_is_of_this_machines_time_zone():
     assert moment_of("2026-11-27 13:00", NOON) == NOON + 3600
     assert moment_of("2026-11-27T13:00+01:00", NOON) == NOON
-    for wrong in ("soon", "25:00", "", "10 parsecs"):
+    for wrong in ("soon", "25:00", "", "10 parsecs", "0001-01-01"):
         with pytest.raises(HermesError, match="is no time"):
             moment_of(wrong, NOON)
 
@@ -107,7 +108,7 @@ async def test_a_session_pursues_one_goal_and_none_beside_a_job(tmp_path: Path):
 async def test_an_unknown_goal_names_the_nearest(tmp_path: Path):
     async with place(tmp_path, claims) as there:
         goal = await started(there, criteria=NEVER, later=True)
-        desk, who = work_of(there).desk, work_of(there).owned_by(there.runtime.owner.key)
+        desk, who = work_of(there).desk, owned_by(there)
         near = goal.id[:-1] + ("0" if goal.id[-1] != "0" else "1")
 
         with pytest.raises(HermesError, match=f"There is no goal {near}. Did you mean {goal.id}"):
@@ -125,7 +126,7 @@ async def test_a_new_criterion_makes_a_revision_that_stale_checks_do_not_touch(t
     async with place(tmp_path, claims) as there:
         goal = await started(there, criteria=command("test -e go && exit 0; sleep 0.3; touch go; exit 0"), anyway=True)
         await reached(there, State.CHECKING, goal)
-        desk, who = work_of(there).desk, work_of(there).owned_by(there.runtime.owner.key)
+        desk, who = work_of(there).desk, owned_by(there)
         after = await desk.add(who, goal, NEVER[0])
         found = await ended(there, after)
 
@@ -162,6 +163,50 @@ async def test_a_message_that_no_run_has_read_is_taken_back_with_its_goal(tmp_pa
     assert asked == 2
 
 
+@pytest.mark.parametrize("how", ["moved", "checked"])
+async def test_a_continuation_that_no_run_has_read_is_taken_back_by_a_move_or_a_check(tmp_path: Path, how: str):
+    async with place(tmp_path, [Call("terminal", {"command": "sleep 1"}), Say("Slept."), Say("Worked.")]) as there:
+        await there.tell("Sleep.")
+        await there.until(ToolStarted)
+        goal, busy = await started(there, criteria=command("test -e ok")), there.record
+        desk = work_of(there).desk
+        if how == "moved":
+            await anew(there, "elsewhere")
+            await desk.resume(goal, there.record)
+        else:
+            (Path(there.record.workspace) / "ok").touch()
+            await desk.check(goal)
+        await there.runtime.hermes.idle()
+        mail = await there.runtime.store.inbox.find("goal", f"{goal.id}:1:0:begin")
+        taken = [
+            entry.event
+            for entry in await there.runtime.store.history.entries(busy.id)
+            if isinstance(entry.event, MessageTaken)
+        ]
+
+    assert mail is not None
+    assert mail.state == "refused"
+    assert len(taken) == 1
+
+
+async def test_an_old_goal_is_found_by_its_id_however_many_came_after(tmp_path: Path):
+    async with place(tmp_path, claims) as there:
+        work = work_of(there)
+        goals, who = there.runtime.store.goals, owned_by(there)
+        old = Goal(id="g_old", principal="owner", text="x", created=1.0, state=State.DROPPED, ended=1.0)
+
+        async def add(tx):
+            for each in (old, *(replace(old, id=f"g_{n}") for n in range(250))):
+                await goals.put(tx, each)
+
+        await there.runtime.store.write(add)
+        await goals.change("g_1", lambda goal: goal)
+
+        assert (await work.desk.find(who, "g_old")).id == "g_old"
+        with pytest.raises(HermesError, match="There is no goal g_old"):
+            await work.desk.find(Whose(key="telegram:2", principal="telegram:2"), "g_old")
+
+
 async def test_used_up_turns_need_more_turns(tmp_path: Path):
     async with place(tmp_path, claims) as there:
         desk = work_of(there).desk
@@ -171,7 +216,7 @@ async def test_used_up_turns_need_more_turns(tmp_path: Path):
         assert goal.state is State.LIMITED
         with pytest.raises(HermesError, match="2 turns are used up"):
             await desk.resume(goal, there.record)
-        with pytest.raises(HermesError, match="at least 1"):
+        with pytest.raises(HermesError, match="at least one"):
             await desk.resume(goal, there.record, turns=0)
         again = await ended(there, await desk.resume(goal, there.record, turns=1))
 

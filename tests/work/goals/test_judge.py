@@ -8,16 +8,16 @@ import pytest
 from hermes_agent.core.events import Entry, Replied, ToolEnded
 from hermes_agent.core.messages import Message, Role, StopReason, Text, ToolCall, ToolResult, Usage
 from hermes_agent.store.work.goals import Criterion, Goal, Kind
-from hermes_agent.work.goals.judge import MOST_SHOWN, judged, question_of, records_of
+from hermes_agent.work.goals.judge import MOST_SHOWN, OWN_WORDS, judged, question_of, records_of
 
 WORDS = Criterion(kind=Kind.JUDGE, text="It reads well.")
 GOAL = Goal(id="g_000001", principal="owner", text="Write it.", created=1.0, criteria=(WORDS,))
 
 
-def result(number: int, text: str = "fine", *, failed: bool = False) -> Entry:
-    part = ToolResult(call_id=f"c{number}", name="terminal", parts=(Text(text=text),), is_error=failed)
+def result(number: int, text: str = "fine", *, failed: bool = False, tool: str = "terminal") -> Entry:
+    part = ToolResult(call_id=f"c{number}", name=tool, parts=(Text(text=text),), is_error=failed)
     message = Message(role=Role.TOOL, parts=(part,))
-    event = ToolEnded(turn=1, call_id=f"c{number}", tool="terminal", message=message, is_error=failed, seconds=0.1)
+    event = ToolEnded(turn=1, call_id=f"c{number}", tool=tool, message=message, is_error=failed, seconds=0.1)
     return Entry(number=number, run="r", at=1.0, event=event)
 
 
@@ -45,6 +45,14 @@ def test_met_needs_numbers_of_successful_results():
     assert judged('{"verdict": "met", "evidence": [2]}', ENTRIES).verdict == "met"
     for evidence in ([], [3], [1], [99], [2, 99], ["2"], None, 2):
         assert judged(json.dumps({"verdict": "met", "evidence": evidence}), ENTRIES).verdict == "unmet"
+
+
+@pytest.mark.parametrize("tool", sorted(OWN_WORDS))
+def test_what_the_agent_wrote_down_itself_is_no_evidence(tool: str):
+    entries = [result(2, "All tests pass.", tool=tool)]
+
+    assert judged('{"verdict": "met", "evidence": [2]}', entries).verdict == "unmet"
+    assert "All tests pass." not in question_of(GOAL, [WORDS], entries, "")
 
 
 def test_fabricated_evidence_never_counts():

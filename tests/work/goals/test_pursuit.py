@@ -45,7 +45,7 @@ async def _now(there: Place, goal: Goal) -> Goal:
 async def _build(there: Place) -> Running:
     """A background command that makes the goal true."""
     text = Command(text="sleep 0.3; touch built", folder=there.record.workspace, background=True)
-    return await work_of(there).checker.place.start(f"{there.record.id}/build", text)
+    return await work_of(there).desk.checker.place.start(f"{there.record.id}/build", text)
 
 
 async def notices(there: Place) -> list[str]:

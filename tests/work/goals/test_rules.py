@@ -5,9 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Outcome, RunEnded
+from hermes_agent.core.section import estimate_tokens
 from hermes_agent.store.work.goals import Check, Criterion, Goal, Kind, State
 from hermes_agent.work.goals.rules import (
+    FOR_CARDS,
     LONGEST,
     MOST_DRIFT,
     MOST_GARBLED,
@@ -18,6 +21,7 @@ from hermes_agent.work.goals.rules import (
     continuation,
     decide,
     first_words,
+    nanodollars,
     page,
     problem_of,
     reported,
@@ -141,7 +145,7 @@ def test_a_used_up_account_ends_as_a_limit():
 @pytest.mark.parametrize(
     ("one", "what", "why"),
     [
-        (check("impossible", "It has no tests.", criterion=WORDS), found(), "judged impossible: It has no tests."),
+        (check("impossible", "It has no tests.", criterion=WORDS), found(), "cannot be met: It has no tests."),
         (check("unmet", "the folder is gone"), found(), "is gone"),
         (check("unmet"), found(unapproved="It leaves the wall."), "nobody was there: It leaves the wall."),
     ],
@@ -151,6 +155,23 @@ def test_what_only_a_person_can_change_blocks_at_once(one: Check, what: Found, w
 
     assert decision.goal.state is State.BLOCKED
     assert why in decision.news
+
+
+def test_a_goal_that_only_cards_hold_up_waits_for_them_and_is_never_without_progress():
+    card = Criterion(kind=Kind.BOARD, text="t_1")
+    goal = replace(GOAL, criteria=(COMMAND, card))
+    open_, gone = (
+        check("unmet", "the card is ready", criterion=card),
+        check("impossible", "no such card", criterion=card),
+    )
+    decision = Decision(goal=goal)
+    for _ in range(5):
+        decision = decide(decision.goal, [check("met"), open_], found(), MOST)
+        assert (decision.goal.state, decision.goal.why, decision.continues) == (State.WAITING, FOR_CARDS, False)
+
+    assert decide(goal, [check("unmet"), open_], found(), MOST).continues
+    assert decide(goal, [check("met"), gone], found(), MOST).goal.state is State.BLOCKED
+    assert decide(goal, [check("met"), open_], found(spent=True), MOST).goal.state is State.WAITING
 
 
 def test_a_judge_that_cannot_be_read_blocks_after_three_answers_in_a_row():
@@ -245,6 +266,10 @@ def test_the_first_message_names_what_counts():
         ("  ", (COMMAND,), 1, "Say what"),
         ("x" * (LONGEST + 1), (COMMAND,), 1, "this has 4,001"),
         ("x", (COMMAND,), 0, "at least one turn, not 0"),
+        ("x", (replace(COMMAND, text="x" * 4_001),), 1, "this has 4,001"),
+        ("x", (COMMAND,), 1_001, "at most 1,000 turns"),
+        ("x", (COMMAND,) * 21, 1, "at most 20"),
+        ("x", (replace(COMMAND, text="x" * 4_000),) * 4, 1, "12,000 characters in all"),
         ("x", (COMMAND,), -3, "at least one turn, not -3"),
         ("x", (replace(COMMAND, text=" "),), 1, "of the kind command is empty"),
         ("x", (COMMAND,), 1, ""),
@@ -268,6 +293,21 @@ def test_the_tail_is_short_and_says_where_each_goal_is_pursued():
     assert tail([], "s1") == ""
     long = [replace(GOAL, id=f"g_{n:06}", text="word " * 800) for n in range(10)]
     assert len(tail(long, "s1")) / 4 <= 600
+
+
+def test_money_is_a_number_that_a_limit_can_be():
+    assert nanodollars(1.5) == 1_500_000_000
+    for wrong in (-1.0, float("nan"), float("inf"), 1e300):
+        with pytest.raises(HermesError, match="Money cannot be"):
+            nanodollars(wrong)
+
+
+def test_the_tail_holds_its_size_in_every_script():
+    goals = [
+        replace(GOAL, id=f"g_{n}", text="試験" * 300, criteria=(replace(WORDS, text="漢" * 300),) * 6) for n in range(9)
+    ]
+
+    assert estimate_tokens(tail(goals, "")) <= 600
 
 
 def test_the_page_of_a_goal_has_its_receipts():

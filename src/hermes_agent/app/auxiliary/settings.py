@@ -19,6 +19,7 @@ class Purpose(StrEnum):
     VISION = "vision"
     JUDGE = "judge"
     WEB = "web"
+    MCP = "mcp"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +67,7 @@ class AuxiliarySettings:
         "Judges commands before a person is asked (`approvals.mode: smart`), and criteria of goals that are in words.",
     )
     web: AuxiliaryModel = section(lambda: within(60.0), "Answers questions about long web pages.")
+    mcp: AuxiliaryModel = section(lambda: within(60.0), "Answers what MCP servers ask that may (`sampling`).")
 
     def of(self, purpose: Purpose) -> AuxiliaryModel:
         """The settings of one purpose."""

@@ -119,3 +119,8 @@ def place_named(target: str, channels: Mapping[str, ChannelSettings]) -> Convers
     if not rest and channel in channels:
         rest = channels[channel].home
     return place_at(channel, rest) if channel else None
+
+
+def homes_in(channels: Mapping[str, ChannelSettings]) -> list[Conversation]:
+    """The home chats of all channels."""
+    return [place for name, each in channels.items() if (place := place_at(name, each.home)) is not None]

@@ -15,6 +15,7 @@ COMMANDS: dict[str, str] = {
     "continue": "hermes_agent.app.commands.runs:go_on",
     "stop": "hermes_agent.app.commands.runs:stop",
     "agents": "hermes_agent.app.commands.agents:AGENTS",
+    "background": "hermes_agent.app.commands.agents:BACKGROUND",
     "steer": "hermes_agent.app.commands.runs:steer",
     "queue": "hermes_agent.app.commands.runs:queue",
     "approvals": "hermes_agent.app.commands.approvals:approvals",
@@ -40,6 +41,7 @@ COMMANDS: dict[str, str] = {
     "kanban": "hermes_agent.app.commands.kanban:KANBAN",
     "trust": "hermes_agent.app.commands.nouns:TRUSTED",
     "mcp": "hermes_agent.app.commands.mcp:SERVERS",
+    "reload-mcp": "hermes_agent.app.commands.mcp:RELOAD",
     "goal": "hermes_agent.app.commands.goals:GOAL",
     "subgoal": "hermes_agent.app.commands.goals:SUBGOAL",
     "cron": "hermes_agent.app.commands.cron:CRON",
@@ -53,6 +55,8 @@ COMMANDS: dict[str, str] = {
 """Name of a command -> where it is."""
 
 ALIASES: dict[str, str] = {
+    "bg": "background",
+    "btw": "background",
     "clear": "new",
     "reset": "new",
     "compact": "compress",

@@ -18,6 +18,7 @@ from hermes_agent.providers.route import Route
 from hermes_agent.runs.front import Hermes
 from hermes_agent.store.sessions import Session as SessionRecord
 
+PROMPT = "hermes_agent.app.commands.mcp:prompt"
 CLOSE = 0.75
 """How like a command a word is that was probably mistyped: a far-off guess misleads."""
 
@@ -132,7 +133,7 @@ async def perform(desk: Desk) -> Done | None:
     try:
         found = find_command(desk.inbound.text)
     except NoCommand:
-        if (submit := await _skill(desk)) is not None:
+        if (submit := await _skill(desk) or await _prompt(desk)) is not None:
             return Done(submit=submit)
         raise
     if found is None:
@@ -143,6 +144,14 @@ async def perform(desk: Desk) -> Done | None:
     if desk.busy and not command.while_running:
         raise HermesError(f"`/{command.name}` does not work during a run. `/stop` ends the run.")
     return await command.act(desk, rest)
+
+
+async def _prompt(desk: Desk) -> Inbound | None:
+    """The message that `/mcp__server__prompt words` stands for; None if no server has it."""
+    if not desk.inbound.text.startswith("/mcp__"):
+        return None
+    found: Inbound | None = await late(PROMPT)(desk)
+    return found
 
 
 async def _skill(desk: Desk) -> Inbound | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.operations import goals as operations
 from hermes_agent.app.operations.goals import GoalFacts, goal_text
 from hermes_agent.core.errors import HermesError
-from hermes_agent.store.work.goals import Criterion, Kind
+from hermes_agent.store.work.goals import Criterion, Kind, State
 from hermes_agent.work.goals.desk import Wish, criterion_of
 
 if TYPE_CHECKING:
@@ -19,13 +20,12 @@ if TYPE_CHECKING:
 
 FLAG = re.compile(r"(?:^|\s)--(command|file|board|judge|constraint|turns|money|tokens|anyway)\b")
 CRITERIA = ("command", "file", "board", "judge")
-ID = re.compile(r"g_[0-9a-f]+")
-BY_NAME = {
+BY_NAME: dict[str, Callable[[Access[System], str], Awaitable[GoalFacts]]] = {
     "show": operations.show_goal,
     "status": operations.show_goal,
-    "pause": operations.pause_goal,
-    "done": operations.finish_goal,
-    "clear": operations.clear_goal,
+    "pause": partial(operations.stop_goal, state=State.PAUSED),
+    "done": partial(operations.stop_goal, state=State.DONE),
+    "clear": partial(operations.stop_goal, state=State.DROPPED),
     "check": operations.check_goal,
 }
 
@@ -36,27 +36,27 @@ def wish_of(text: str, *, later: bool = False) -> Wish:
     words, *rest = FLAG.split(text)
     given = [(name, value.strip()) for name, value in zip(rest[::2], rest[1::2], strict=True)]
     last = dict(given)
-    turns, tokens = (_number(last.get(name), name) for name in ("turns", "tokens"))
+    turns, tokens = _number(last, "turns"), _number(last, "tokens")
     return Wish(
         text=words.strip(),
         criteria=tuple(criterion_of(name, value) for name, value in given if name in CRITERIA),
         constraints=tuple(value for name, value in given if name == "constraint"),
         turns=None if turns is None else int(turns),
-        money=_number(last.get("money"), "money"),
+        money=_number(last, "money", r"-?\d{1,12}(\.\d+)?"),
         tokens=None if tokens is None else int(tokens),
         anyway="anyway" in last,
         later=later,
     )
 
 
-def _number(text: str | None, name: str) -> float | None:
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        raise HermesError(f"`--{name}` takes a number, not `{text}`.") from None
+def _number(given: Mapping[str, str], name: str, pattern: str = r"-?\d{1,15}") -> float | None:
+    if name in given and not re.fullmatch(pattern, given[name]):
+        raise HermesError(f"`--{name}` takes a {'' if '.' in pattern else 'whole '}number, not `{given[name]}`.")
+    return float(given[name]) if name in given else None
 
 
 RESUME = re.compile(r"(?P<id>g_[0-9a-f]+)?\s*(?:turns\s+(?P<turns>\d+))?\s*(?:budget\s+\$?(?P<budget>\d+(?:\.\d+)?))?")
+RESUMES = re.compile(r"(g_|turns\b|budget\b)")
 TIME = re.compile(r"\d+\s*[smhd]|\d{1,2}:\d\d|\d{4}-\d\d-\d\d\S*(?: \d\S*)?")
 EXEC = re.compile(r"[\w.:-]+(?:/[\w.:-]+)?")
 
@@ -72,9 +72,13 @@ async def goal(desk: Desk, rest: str) -> str:
 
 def _act(access: Access[System], word: str, more: str) -> Awaitable[GoalFacts] | None:
     """What a verb does; None where the words are the text of a goal."""
-    if word in BY_NAME and (not more or ID.fullmatch(more)):
+    if word in ("draft", "wait", "until") and not more:
+        raise HermesError("Say more: `/goal draft TEXT`, `/goal wait COMMAND`, `/goal until TIME`.")
+    if word in BY_NAME and (not more or more.startswith("g_")):
         return BY_NAME[word](access, more)
-    if word == "resume" and (found := RESUME.fullmatch(more)):
+    if word == "resume" and not (found := RESUME.fullmatch(more)) and RESUMES.match(more):
+        raise HermesError("Say `/goal resume [ID] [turns N] [budget DOLLARS]`.")
+    if word == "resume" and found:
         turns = int(found["turns"]) if found["turns"] else None
         return operations.resume_goal(
             access, found["id"] or "", turns, float(found["budget"]) if found["budget"] else None
@@ -87,9 +91,9 @@ def _act(access: Access[System], word: str, more: str) -> Awaitable[GoalFacts] |
 def _of_waiting(access: Access[System], word: str, more: str) -> Awaitable[GoalFacts] | None:
     if word == "wait" and EXEC.fullmatch(more):
         return operations.wait_goal(access, command=more)
-    if word == "until" and TIME.fullmatch(more):
+    if word == "until" and (TIME.fullmatch(more) or " " not in more):
         return operations.wait_goal(access, until=more)
-    return operations.unwait_goal(access) if word == "unwait" and not more else None
+    return operations.wait_goal(access) if word == "unwait" and not more else None
 
 
 async def _listed(desk: Desk, *, all_of: bool) -> str:

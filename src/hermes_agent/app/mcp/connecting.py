@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 CONNECTION = "hermes_agent.tools.mcp.connection:Connection"
 TRANSPORT = "hermes_agent.tools.mcp.transport"
+SAMPLE = "hermes_agent.app.mcp.sampling:sample"
 SIGN_IN = "hermes_agent.tools.mcp.oauth:StoredSignIn"
 MISSING = "MCP servers need the extra `mcp`: pip install 'hermes-runtime[mcp]' ({})."
 
@@ -51,7 +53,7 @@ class Connector:
         auth = self._sign_in(server)
 
         async def start() -> Piped:
-            running.append(await self._programs.start(program, walled=own.jail))
+            running.append(await self._programs.start(program, walled=own.jail, only=bool(server.source)))
             return running[-1]
 
         def streams(ended: Callable[[str], None]) -> Any:  # noqa: ANN401 - of the SDK
@@ -63,7 +65,14 @@ class Connector:
         def is_alive() -> bool:
             return not running or running[-1].is_alive
 
-        plan = Setup(server=server, workspace=workspace, streams=streams, changed=changed, is_alive=is_alive)
+        plan = Setup(
+            server=server,
+            workspace=workspace,
+            streams=streams,
+            changed=changed,
+            is_alive=is_alive,
+            sample=partial(late(SAMPLE), self._needs, server) if own.sampling != "off" else None,
+        )
         connection: Connection = made(plan)
         return connection
 

@@ -12,9 +12,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
-from hermes_agent.app.mcp.source import McpTools
+from hermes_agent.app.mcp.source import McpTools, SigningIn
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.host.late import late
+from hermes_agent.host.tasks import spawn
 from hermes_agent.tools.mcp.settings import Server
 
 PERSON = "hermes_agent.tools.mcp.oauth:Person"
@@ -46,6 +47,39 @@ async def sign_in(source: McpTools, server: Server, workspace: str, show: Show, 
             await source.servers.retry(patient, workspace)
         finally:
             del source.connector.persons[server.name]
+
+
+async def begin(source: McpTools, server: Server, workspace: str) -> str:
+    """Begin to sign in; the address to open, empty where nothing is needed. Raises `HermesError`."""
+    loop = asyncio.get_running_loop()
+    shown: asyncio.Future[str] = loop.create_future()
+    pasted: asyncio.Future[str] = loop.create_future()
+
+    async def show(address: str) -> None:
+        shown.set_result(address)
+
+    async def paste() -> str:
+        return await pasted
+
+    if before := source.signing_in.pop(server.name, None):
+        before.task.cancel()
+        await asyncio.wait((before.task,))
+    task = spawn(sign_in(source, server, workspace, show, paste), name=f"sign-in to {server.name}")
+    await asyncio.wait((task, shown), return_when=asyncio.FIRST_COMPLETED)
+    if not shown.done():
+        await task
+        return ""
+    source.signing_in[server.name] = SigningIn(task=task, address=pasted)
+    return shown.result()
+
+
+async def end(source: McpTools, server: Server, address: str) -> None:
+    """End a sign-in that waits. Raises `HermesError`."""
+    waiting = source.signing_in.pop(server.name, None)
+    if waiting is None or waiting.task.done():
+        raise HermesError(f"No sign-in to {server.name} waits: `/mcp login {server.name}` begins one.")
+    waiting.address.set_result(address)
+    await waiting.task
 
 
 async def sign_out(source: McpTools, server: Server, *, client: bool = False) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from hermes_agent.app.mcp.foreign import PROJECT_SERVERS, project_servers
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.messages import ToolSchema
 from hermes_agent.core.tool import Quarantined, Tool
@@ -18,12 +20,13 @@ from hermes_agent.host.late import Needs, late
 from hermes_agent.host.paths import current_folder
 from hermes_agent.providers.tool_schemas import DEEPEST, PLAIN, ToolRules, Unfit, fit
 from hermes_agent.store.database import Store
+from hermes_agent.store.mcp.catalogue import McpPrompt
 from hermes_agent.tools.mcp.listing import ServerTool, is_offered, tool_name
 from hermes_agent.tools.mcp.resources import ResourceTools
 from hermes_agent.tools.mcp.servers import McpServers
 from hermes_agent.tools.mcp.settings import Server, servers_of
 from hermes_agent.tools.schema import collect
-from hermes_agent.tools.surfaces import is_on
+from hermes_agent.tools.surfaces import ONE_SERVER, SurfaceTools, is_on
 
 if TYPE_CHECKING:
     from hermes_agent.app.mcp.connecting import Connector
@@ -35,6 +38,14 @@ EACH = (PLAIN, ToolRules(letter_first=True, inline=True, described=True))
 """With and without references: what fits both, fits every dialect."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SigningIn:
+    """A sign-in that waits for the address where the browser ended."""
+
+    task: asyncio.Task[None]
+    address: asyncio.Future[str]
+
+
 class McpTools:
     """Implements `ToolSource`; of the `servers` given, or of those of the settings and the project. A server is asked
     when a call needs it, or when a search for tools finds that nobody asked it yet; what it said last is in the
@@ -44,6 +55,7 @@ class McpTools:
         self._needs = needs
         self.settings = needs.get(Settings)
         self.problems: tuple[str, ...] = ()
+        self.signing_in: dict[str, SigningIn] = {}
         self.all = self._configured() if servers is None else tuple(servers)
         self.servers = McpServers(
             [each for each in self.all if each.settings.enabled],
@@ -94,20 +106,33 @@ class McpTools:
         ]
 
     def tools(self, surface: str, narrowed: Sequence[str]) -> Sequence[Tool]:
-        """The tools of all servers, where the toolset `mcp` is on."""
-        named = (self._needs.get(Options).toolsets, narrowed or None)
-        if not is_on(surface, TOOLSET, self.settings.tools) or any(
-            each is not None and TOOLSET not in each for each in named
-        ):
-            return ()
+        """The tools of the servers that are on, each a toolset of its own (`mcp:SERVER`) within the toolset `mcp`."""
+        given = [each for each in (self._needs.get(Options).toolsets, narrowed or None) if each is not None]
         found: list[Tool] = [
             ServerTool(server=server, tool=tool, calls=self.servers)
             for name, server in self.servers.servers.items()
-            if (known := self.servers.known.get(name))
+            if (known := self.servers.known.get(name)) and self._is_on(surface, given, name)
             for tool in known.tools
             if not tool.why and is_offered(server.settings, tool.name)
         ]
-        return (*found, *self._common)
+        return (*found, *(self._common if self._is_on(surface, given) else ()))
+
+    def _is_on(self, surface: str, given: Sequence[Sequence[str]], server: str = "") -> bool:
+        """Whether a surface, of which only the toolsets of each of `given` count, has a server (empty: all)."""
+        one, settings = f"{ONE_SERVER}{server}", self.settings.tools
+        is_left = all(TOOLSET in each or (server and one in each) for each in given)
+        return (
+            is_left and is_on(surface, TOOLSET, settings) and one not in settings.get(surface, SurfaceTools()).disabled
+        )
+
+    def prompts(self) -> dict[str, tuple[Server, McpPrompt]]:
+        """The prompts of the servers, by the names that a slash calls."""
+        return {
+            tool_name(name, prompt.name): (server, prompt)
+            for name, server in self.servers.servers.items()
+            if (known := self.servers.known.get(name))
+            for prompt in known.link.prompts
+        }
 
     def subscribe(self, changed: Callable[[], None]) -> None:
         """See `ToolSource`."""

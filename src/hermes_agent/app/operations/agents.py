@@ -13,14 +13,19 @@ from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import Origin
-from hermes_agent.host.nearest import nearest_key
+from hermes_agent.host.late import late
 from hermes_agent.store.work.children import Child
 from hermes_agent.work.delegation.report import Report, log_of, report_of, shown
+from hermes_agent.work.delegation.terms import DELEGATION, Task
+from hermes_agent.work.delegation.tools import Wish, named
 
 if TYPE_CHECKING:
     from hermes_agent.app.system import System
+    from hermes_agent.work.delegation.tools import DelegationTools
 
 ALL = "all"
+PARENTS = "hermes_agent.app.work.delegation:Parents"
+TOOLS = "hermes_agent.app.work.delegation:delegation_tools"
 GUESTS = "Guests have no agents."
 
 
@@ -82,6 +87,19 @@ async def say_agent(access: Access[System], agent: str, words: str) -> str:
     return f"Told {child.session}. Its next report comes as a message to its conversation."
 
 
+async def start_agent(access: Access[System], words: str, identity: str) -> str:
+    """Start an agent for a person, once for this identity; its report comes as a message to their conversation."""
+    _check(access)
+    needs, key = access.system.snapshots.now.needs, f"{access.session}-{identity}"
+    parent = await late(PARENTS)(needs).of(access.session, [access.who.key], identity)
+    if DELEGATION not in parent.toolsets:
+        raise HermesError("There are no agents in this conversation: its toolset `delegation` is off.")
+    wish = Wish(key=key, origin=Origin(access.who.standing.value))
+    tools: DelegationTools = late(TOOLS)(needs)
+    [session] = await tools.start(parent, [Task(goal=words)], wish)
+    return f"Started {session}; its report comes as a message. `/agents` shows it."
+
+
 async def stop_agent(access: Access[System], agent: str) -> str:
     """Stop an agent and its own, or all."""
     if agent != ALL:
@@ -97,13 +115,8 @@ async def stop_all(access: Access[System]) -> int:
 
 
 async def _named(access: Access[System], name: str) -> Child:
-    known = {child.session: child for child in await list_agents(access)}
-    found = [child for session, child in known.items() if name and session.startswith(name)]
-    if len(found) == 1:
-        return found[0]
-    near = nearest_key(name, known)
-    hint = f"Did you mean {near}?" if near else "`hermes agents list` lists them."
-    raise HermesError(f"There is no agent {name}. {hint}")
+    exact = None if access.session or not access.sees_all else await access.system.store.children.get(name)
+    return exact or named(await list_agents(access), name)
 
 
 def _check(access: Access[System]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes_agent.app.settings import SERVED
 from hermes_agent.app.work import DELEGATION
 from hermes_agent.core.errors import HermesError
 from hermes_agent.sandbox.place import Place
@@ -33,6 +34,16 @@ async def awaits_reports(system: System, session: str) -> bool:
     return (
         system.hermes.runs(session) or await store.children.has_open(session) or await store.inbox.has_other(session, 0)
     )
+
+
+async def hand_over(system: System, session: str) -> int:
+    """Leave the agents of a session, and what comes of them, to the processes that serve this home; how many agents.
+    0 where nobody serves."""
+    left = [child for child in await system.store.children.of(session) if child.is_open]
+    if not left or not await system.store.activity.serving():
+        return 0
+    await delegation_in(system).hand_over(left, SERVED)
+    return len(left)
 
 
 async def work_on(system: System, session: str) -> None:

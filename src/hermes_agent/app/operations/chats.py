@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from hermes_agent.app.chats.settings import place_named
 from hermes_agent.app.operations.access import Noun, place, verb
-from hermes_agent.core.chat import Letter, Slot, SlotState
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.chat import Content, Letter, Slot, SlotState
+from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, StoreError
 
@@ -51,6 +52,35 @@ async def send(access: Access[HomeSystem], letter: Letter, patience: float) -> S
         patience -= GLANCE
         slot = await outbox.find(letter.key)
     return slot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelRow:
+    """A channel of the settings; `home` is the chat for messages that belong to none (empty: none)."""
+
+    name: str
+    enabled: bool
+    home: str
+
+
+async def list_channels(access: Access[HomeSystem]) -> list[ChannelRow]:
+    """The channels of the settings. For the owner."""
+    access.check_owner("Only the owner sees the channels.")
+    return [
+        ChannelRow(name=name, enabled=each.enabled, home=each.home)
+        for name, each in access.system.settings.gateway.channels.items()
+    ]
+
+
+async def send_text(access: Access[HomeSystem], target: str, text: str, patience: float) -> Slot | None:
+    """Send a text of the owner to `CHANNEL[:CHAT[:THREAD]]` (a channel alone: its home chat), as `send` does."""
+    channels = access.system.settings.gateway.channels
+    to = place_named(target, channels)
+    if to is None or to.platform not in channels:
+        raise HermesError(f"`{target[:80]}` names no chat. Say CHANNEL:CHAT, or a channel that has a home chat.")
+    if not text.strip():
+        raise HermesError("There is nothing to send.")
+    return await send(access, Letter(key=f"send:{RandomIds().short()}", to=to, content=Content(text=text)), patience)
 
 
 async def tally(access: Access[HomeSystem]) -> dict[str, int]:

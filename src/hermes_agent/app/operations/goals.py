@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from hermes_agent.app.operations.access import Noun, option, place, verb
 from hermes_agent.app.work import GOALS, whose
 from hermes_agent.core.chat import Conversation, Standing
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
+from hermes_agent.core.section import short_hash
 from hermes_agent.core.spending import NANO, Scope
-from hermes_agent.store.work.goals import Check, Criterion, Goal, State
+from hermes_agent.host.tasks import spawn
+from hermes_agent.store.work.goals import Check, Criterion, Goal, Kind, State
 from hermes_agent.work.goals.desk import Whose, Wish, criterion_of, moment_of
+from hermes_agent.work.goals.proof import proof_in
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access
@@ -19,14 +25,14 @@ if TYPE_CHECKING:
     from hermes_agent.app.work.goals import GoalWork
     from hermes_agent.store.sessions import Session as SessionRecord
 
-__all__ = ("Criterion", "Wish", "criterion_of")
+__all__ = ("Criterion", "State", "Wish", "criterion_of", "proof_in")
 
 ELSEWHERE = "Goals are a private matter: write to me alone, or use `hermes goals`."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GoalFacts:
-    """A goal as people and programs see it. `spent` and `budget` are US dollars, `checks` the newest receipts."""
+class GoalFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """A goal as people and programs see it. `spent` and `budget` are US dollars, `checks` the newest receipts; `met`:
+    whether its criteria hold."""
 
     id: str
     state: str
@@ -45,6 +51,7 @@ class GoalFacts:
     ended: float | None
     checks: tuple[Check, ...] = ()
     met: bool = False
+    object: Literal["goal"] = "goal"
 
     @property
     def line(self) -> str:
@@ -109,6 +116,8 @@ async def set_goal(access: Access[System], wish: Wish, session: str = "") -> Goa
     work, record = work_of(access), await _record(access, session or access.session)
     folder = record.workspace if record is not None else access.folder
     made = await work.desk.create(_who(access), wish, record, folder)
+    if record is not None and not (wish.criteria or wish.later):
+        spawn(work.ask_for_proof(made.goal, record), name=f"ask for a proof of {made.goal.id}")
     return await _facts(access, made.goal, made.checks)
 
 
@@ -130,9 +139,9 @@ async def _find(access: Access[System], name: str) -> Goal:
     return await work_of(access).desk.find(_who(access), name, access.session)
 
 
-async def pause_goal(access: Access[System], name: str = "") -> GoalFacts:
-    """Pursue a goal no more until it is resumed; a run under way ends by itself."""
-    return await _facts(access, await work_of(access).desk.stop(await _find(access, name), State.PAUSED))
+async def stop_goal(access: Access[System], name: str = "", state: State = State.DROPPED) -> GoalFacts:
+    """Pause a goal until it is resumed (a run under way ends by itself), or end it by hand: done, or not wanted."""
+    return await _facts(access, await work_of(access).desk.stop(await _find(access, name), state))
 
 
 async def resume_goal(
@@ -144,16 +153,6 @@ async def resume_goal(
     if record is None:
         raise HermesError(f"No session pursues {goal.id}: `/goal resume {goal.id}` in a chat begins.")
     return await _facts(access, await work_of(access).desk.resume(goal, record, turns, budget))
-
-
-async def finish_goal(access: Access[System], name: str = "") -> GoalFacts:
-    """End a goal as done, by hand."""
-    return await _facts(access, await work_of(access).desk.stop(await _find(access, name), State.DONE))
-
-
-async def clear_goal(access: Access[System], name: str = "") -> GoalFacts:
-    """End a goal that is not wanted any more."""
-    return await _facts(access, await work_of(access).desk.stop(await _find(access, name), State.DROPPED))
 
 
 async def check_goal(access: Access[System], name: str = "") -> GoalFacts:
@@ -168,20 +167,23 @@ async def add_criterion(access: Access[System], criterion: Criterion, name: str 
     return await _facts(access, goal)
 
 
+async def prove_goal(access: Access[System], name: str, proof: str) -> str:
+    """Let the command that a folder names, and that was shown by its hash, decide about a goal."""
+    goal = await _find(access, name)
+    command = await asyncio.to_thread(proof_in, goal.folder)
+    if short_hash(command) != proof:
+        raise HermesError("The folder changed since this was asked. `/subgoal command CMD` adds a command.")
+    await work_of(access).desk.add(_who(access), goal, Criterion(kind=Kind.COMMAND, text=command), instead=True)
+    return f"{goal.id} is done when `{command}` exits with 0."
+
+
 async def wait_goal(access: Access[System], until: str = "", command: str = "") -> GoalFacts:
-    """Ask no model until that time (`10m`, `15:30`), or the end of that background command."""
+    """Ask no model until that time (`10m`, `15:30`), or the end of that background command; without either, look at a
+    waiting goal now."""
     work, goal = work_of(access), await _find(access, "")
     when = moment_of(until, access.system.machine.now()) if until else None
-    after = await work.desk.wait(goal, when, command)
-    work.watch(after.session)
-    return await _facts(access, after)
-
-
-async def unwait_goal(access: Access[System]) -> GoalFacts:
-    """Look at a waiting goal now."""
-    work = work_of(access)
-    after = await work.desk.unwait(await _find(access, ""))
-    work.watch(after.session)
+    act = work.desk.wait(goal, when, command) if until or command else work.desk.unwait(goal)
+    work.watch((after := await act).session)
     return await _facts(access, after)
 
 
@@ -190,6 +192,8 @@ def goal_text(found: GoalFacts) -> str:
     lines = [found.line, *(f"  {each}" for each in found.criteria)]
     lines += [f"  constraint: {each}" for each in found.constraints]
     lines += [f"  {found.why}"] if found.why else []
+    asked = {each.criterion for each in found.checks}
+    lines += [f"  not checked: {each}" for each in found.criteria if asked and each not in asked]
     for each in found.checks:
         code = "" if each.exit_code is None else f" (exit {each.exit_code}, {each.seconds:.1f} s)"
         lines.append(f"  {each.verdict}: {each.criterion}{code}")
@@ -198,6 +202,7 @@ def goal_text(found: GoalFacts) -> str:
     return "\n".join(lines)
 
 
+_pause, _finish = partial(stop_goal, state=State.PAUSED), partial(stop_goal, state=State.DONE)
 GOAL = place("name", default="", metavar="ID")
 GOAL_NOUN = Noun(
     name="goals",
@@ -213,8 +218,20 @@ GOAL_NOUN = Noun(
             nothing='There is no goal. `hermes goals add "TEXT" --command CMD` sets one.',
         ),
         verb("show", "Show a goal, its criteria and receipts.", show_goal, GOAL, text=goal_text),
-        verb("pause", "Pursue a goal no more until it is resumed.", pause_goal, GOAL, text=goal_text),
-        verb("done", "End a goal as done, by hand.", finish_goal, GOAL, text=goal_text),
-        verb("clear", "End a goal that is not wanted any more.", clear_goal, GOAL, text=goal_text),
+        verb(
+            "pause",
+            "Pursue a goal no more until it is resumed.",
+            _pause,
+            GOAL,
+            text=goal_text,
+        ),
+        verb("done", "End a goal as done, by hand.", _finish, GOAL, text=goal_text),
+        verb(
+            "clear",
+            "End a goal that is not wanted any more.",
+            stop_goal,
+            GOAL,
+            text=goal_text,
+        ),
     ),
 )

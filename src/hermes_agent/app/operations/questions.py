@@ -1,4 +1,5 @@
-"""Operations on open questions: what answers one of a run, and what the owner's answer to one under a reply does."""
+"""Operations on open questions: those that runs wait with, what answers one, and what the owner's answer to one under a
+reply does."""
 
 from __future__ import annotations
 
@@ -7,10 +8,16 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.operations import trust
+from hermes_agent.app.operations.sessions import get_session
 from hermes_agent.core.answers import TOO_SOON, OpenQuestion, answer_in, open_in
+from hermes_agent.core.chat import Conversation, Inbound
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Answered
+from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.quick_replies import (
+    COUNT,
+    GOAL,
     KEEP,
     LATER,
     LESSON,
@@ -21,17 +28,71 @@ from hermes_agent.core.quick_replies import (
     replies_to,
     reply_in,
 )
+from hermes_agent.host.late import late
 
 if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access
+    from hermes_agent.app.operations.access import Access, HomeSystem
     from hermes_agent.app.system import System
+    from hermes_agent.core.forms import Field
 
+PROVE = "hermes_agent.app.operations.goals:prove_goal"
+WORDS_COUNT = "A model judges it. `/subgoal command CMD` adds a command that must pass."
 TAIL = 20
 """Entries at the end of a log among which a question to be answered by words stands."""
 
 
 LONGEST_DECISION = 500
 """Characters of words that may decide about a call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunQuestion:
+    """A question that a run waits with; `at` is in seconds since 1970."""
+
+    session: str
+    question: str
+    purpose: str
+    text: str
+    choices: tuple[str, ...]
+    fields: tuple[Field, ...]
+    at: float
+
+
+async def list_questions(access: Access[HomeSystem]) -> list[RunQuestion]:
+    """The questions that runs wait with, the oldest first: the owner sees everybody's, others their own."""
+    store, found = access.system.store, []
+    for each in await store.activity.active():
+        if each.question and (access.sees_all or each.principal == access.who.key):
+            entries = [entry async for page in store.history.since_last_end(each.session) for entry in page]
+            found += [
+                RunQuestion(
+                    session=each.session,
+                    question=waiting.asked.question,
+                    purpose=waiting.asked.purpose,
+                    text=waiting.asked.text,
+                    choices=waiting.asked.choices,
+                    fields=waiting.asked.fields,
+                    at=waiting.at,
+                )
+                for waiting in open_in(entries)
+            ]
+    return sorted(found, key=lambda each: each.at)
+
+
+async def answer_open(access: Access[System], session: str, question: str, answer: str, origin: Origin) -> None:
+    """Answer a question that a run waits with: one of its choices, free text, or the JSON object of its fields;
+    `origin` says who wrote it. Raises `HermesError` for one that is not this person's, or not open any more."""
+    await get_session(access, session)
+    inbound = Inbound(
+        source=access.who.platform,
+        source_id=f"answer:{session}:{question}",
+        principal=access.who,
+        conversation=Conversation(platform=access.who.platform, chat=access.who.user),
+        parts=(Text(text=answer, origin=origin),),
+        received=access.system.clock.now(),
+        answers=question,
+    )
+    await access.system.hermes.submit(inbound, session)
 
 
 async def answer_to(system: System, session: str, said: str, *, is_private: bool) -> tuple[str, str]:
@@ -81,6 +142,9 @@ async def answer_question(access: Access[System], question: str, word: str) -> s
         done = Answered(question=question, answer=word, principal=access.who.key)
         with suppress(HermesError):  # It is busy in another process: the question stays as it looks.
             await access.system.hermes.notify(record, done)
+    if question.startswith(GOAL):
+        goal, _, proof = question.removeprefix(GOAL).partition(":")
+        return str(await late(PROVE)(access, goal, proof)) if word == COUNT.word else WORDS_COUNT
     if question.startswith(LESSON):
         return await _of_lesson(access, question.removeprefix(LESSON), word)
     return await _of_folder(access, question, word)

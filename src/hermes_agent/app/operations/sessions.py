@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from hermes_agent.app.intake import without_files
 from hermes_agent.app.settings import SERVED
@@ -13,8 +13,8 @@ from hermes_agent.core.chat import Conversation, Inbound, Principal
 from hermes_agent.core.clock import RandomIds
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, UnknownSession
-from hermes_agent.core.events import Durable, Entry, MessageTaken, Outcome, RunEnded, Undone
-from hermes_agent.core.messages import Role, ToolSchema
+from hermes_agent.core.events import Delegated, Durable, Entry, MessageTaken, Outcome, Replied, RunEnded, Undone
+from hermes_agent.core.messages import Message, Role, ToolSchema
 from hermes_agent.core.section import Section, estimate_tokens, short_hash, tools_text
 from hermes_agent.core.shown import words_of
 from hermes_agent.core.tool import Quarantined
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from hermes_agent.app.system import System
     from hermes_agent.store.inbox import Mail as Mail
     from hermes_agent.store.search import Hit as Hit
+    from hermes_agent.store.transaction import Transaction
 
 __all__ = ("Hit", "SessionRecord", "Stats")
 
@@ -38,6 +39,7 @@ PAGE = 200
 """Sessions that are read at a time, and of which those of one chat are listed."""
 FIRST_ENTRIES = 8
 LONGEST_WORDS = 200
+DELETED, UNDONE = "The session is deleted.", "What started it was undone."
 
 
 async def get_session(access: Access[HomeSystem], session: str) -> SessionRecord:
@@ -116,6 +118,32 @@ async def read_log(access: Access[HomeSystem], session: str, after: int = 0, lim
     return await access.system.store.history.entries(session, after, limit)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaidMessage:
+    """A message of a session, by its number in the log."""
+
+    number: int
+    at: float
+    run: str
+    role: Literal["user", "assistant"]
+    message: Message
+
+
+def messages_in(entries: Sequence[Entry]) -> list[SaidMessage]:
+    """What people and the agent said in these entries."""
+    found: list[SaidMessage] = []
+    for each in entries:
+        match each.event:
+            case MessageTaken(message=message, principal=principal) if principal:
+                found.append(SaidMessage(number=each.number, at=each.at, run=each.run, role="user", message=message))
+            case Replied(message=message) if message.text:
+                said = SaidMessage(number=each.number, at=each.at, run=each.run, role="assistant", message=message)
+                found.append(said)
+            case _:
+                pass
+    return found
+
+
 async def read_session(access: Access[HomeSystem], name: str) -> tuple[SessionRecord, list[Entry]]:
     """Find a session by name and read its log. Raises `UnknownSession`."""
     found = await find_session(access, name)
@@ -136,13 +164,14 @@ async def rename_session(access: Access[HomeSystem], session: str, title: str) -
 
 
 async def delete_session(access: Access[HomeSystem], session: str) -> None:
-    """Delete a session with its log and files; a running run is stopped first. Raises `UnknownSession`."""
+    """Delete a session with its log and files; its run and its agents are stopped. Raises `UnknownSession`."""
     await get_session(access, session)
-    store, hermes = access.system.store, access.system.hermes
+    store, hermes, now = access.system.store, access.system.hermes, access.system.clock.now()
     if hermes is not None:
-        await hermes.stop(session, "The session is deleted.")
+        await hermes.stop(session, DELETED)
+    await store.workers.reap()  # What a dead worker holds could not be told to stop.
     async with without_files(store, access.system.home, session):
-        await store.sessions.delete(session)
+        await store.sessions.delete(session, lambda tx: store.children.abandon_all(tx, session, DELETED, now))
 
 
 async def count_unused(access: Access[HomeSystem], before: float) -> int:
@@ -229,22 +258,33 @@ async def resume_run(access: Access[HomeSystem], record: SessionRecord) -> bool:
 
 
 async def undo_messages(access: Access[System], session: str, count: int = 1) -> list[Entry]:
-    """Undo a person's last messages with everything after them. Returns the undone entries, oldest first; the log
-    keeps all. Raises `HermesError` if there are none, or during a run."""
+    """Undo a person's last messages with everything after them; agents that were started there are stopped. Returns the
+    undone entries, oldest first; the log keeps all. Raises `HermesError` if there are none, or during a run."""
     said: list[Entry] = []
+    agents: list[Entry] = []
     async for page in access.system.store.history.pages(session):
         for entry in page:
             match entry.event:
                 case MessageTaken(message=message, inbox=inbox) if message.role is Role.USER and inbox:
                     said.append(entry)
+                case Delegated():
+                    agents.append(entry)
                 case Undone(to=to):
                     said = [each for each in said if each.number <= to]
                 case _:
                     pass
     if not (undone := said[-count:]):
         raise HermesError("There is nothing to undo.")
+    to, store, now = undone[0].number - 1, access.system.store, access.system.clock.now()
+    await store.workers.reap()
+
+    async def stop_agents(tx: Transaction) -> None:
+        for entry in agents:
+            if entry.number > to and isinstance(entry.event, Delegated):
+                await store.children.abandon(tx, entry.event.session, UNDONE, now)
+
     async with access.system.hermes.holding(session) as journal:
-        await journal.commit(Undone(to=undone[0].number - 1))
+        await journal.commit(Undone(to=to), changes=[stop_agents])
     return undone
 
 

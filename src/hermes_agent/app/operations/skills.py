@@ -4,7 +4,8 @@ apply where they speak; only the owner changes them."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import shlex
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from hermes_agent.core.chat import Conversation, Standing
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.skills.depot import own_files
-from hermes_agent.skills.invoke import commands_of, hash_of
+from hermes_agent.skills.invoke import commands_of, hash_of, rendered
 from hermes_agent.skills.skill import Occasion, Skill
 from hermes_agent.skills.skill import SkillHeader as SkillHeader
 from hermes_agent.skills.versions import diff_of, diffs
@@ -80,9 +81,34 @@ async def list_skills(access: Access[System], limit: int) -> Sequence[SkillHeade
     """Skills this person may see, by name."""
     if access.who.standing is Standing.GUEST:
         return ()
+    return await access.system.skills.library.all(occasion=_occasion(access), limit=limit)
+
+
+async def find_skill(access: Access[System], name: str) -> tuple[SkillHeader, Skill]:
+    """A skill that this person may see. Raises `HermesError`."""
+    if access.who.standing is Standing.GUEST:
+        raise HermesError("Guests see no skills.")
+    library = access.system.skills.library
+    header = await library.find(name, occasion=_occasion(access))
+    return header, await library.read(header)
+
+
+async def fill_skill(access: Access[System], name: str, given: Mapping[str, str]) -> str:
+    """A skill's body with its slots filled by name, and `$ARGUMENTS` by what `arguments` gives; none of its commands is
+    run. Raises `HermesError`."""
+    header, skill = await find_skill(access, name)
+    named = [f"{key}={value}" for key, value in given.items() if key != "arguments"]
+    words = " ".join(filter(None, (shlex.join(named), given.get("arguments", ""))))
+    return await rendered(access.system.skills.library, header, skill, words, "", _not_run)
+
+
+async def _not_run(command: str) -> str:
+    return f"[not run here: `{command}`]"
+
+
+def _occasion(access: Access[System]) -> Occasion | None:
     where = access.where or Conversation(platform=access.who.platform, chat_kind="chat")
-    kept = access.system.skills
-    return await kept.library.all(occasion=None if access.sees_all else Occasion.at(where.key), limit=limit)
+    return None if access.sees_all else Occasion.at(where.key)
 
 
 async def skill_rows(access: Access[HomeSystem], family: str = "") -> tuple[list[SkillRow], Sequence[tuple[str, str]]]:

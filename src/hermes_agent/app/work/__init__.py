@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.app.process import Options
-from hermes_agent.core.chat import Standings
+from hermes_agent.core.chat import Standing, Standings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
@@ -104,7 +104,10 @@ def whose(standings: Standings, principal: str) -> str:
 
 
 async def work_part(needs: Needs, record: SessionRecord, mandate: Mandate | None) -> WorkPart:
-    """What work adds to a run of this session: by its mandate, or else by the goals of its person."""
+    """What work adds to a run of this session: by its mandate, or else by the goals of its person. Raises `HermesError`
+    for an agent whose person was removed."""
+    if record.surface == Work.CHILD and needs.get(Standings).of(record.principal) is Standing.GUEST:
+        raise HermesError(f"{record.principal} may not use this agent any more.")
     closings = work_closings(needs, record, mandate)
     if mandate is not None or record.surface in set(Work) or not await _has_goals(needs, record):
         return WorkPart(closings=closings, job=record.job, limits=mandate.limits if mandate else ())

@@ -13,7 +13,7 @@ from hermes_agent.app.settings import SERVED
 from hermes_agent.app.skills import Skills
 from hermes_agent.app.tool_sources import Toolsets
 from hermes_agent.app.work.cron_places import Destinations, scripts_in
-from hermes_agent.core.chat import Conversation, Inbound, Principal, Standing, Standings, workspace_of
+from hermes_agent.core.chat import Conversation, Inbound, Standing, Standings, workspace_of
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
@@ -65,7 +65,9 @@ class CronSessions:
 
     def folder(self, job: Job) -> str:
         """The job's folder, the shared workspace, or that of the member whose job it is."""
-        folder = job.plan.folder or workspace_of(self.workspace, self._person(job), Conversation(platform=Work.CRON))
+        folder = job.plan.folder or workspace_of(
+            self.workspace, self.standings.principal(job.principal), Conversation(platform=Work.CRON)
+        )
         if not job.plan.folder:
             Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
         elif not Path(folder).is_dir():
@@ -80,7 +82,7 @@ class CronSessions:
         inbound = Inbound(
             source=Work.CRON,
             source_id=f"{instant.id}.{instant.tries}" if instant.tries else instant.id,
-            principal=self._person(job),
+            principal=self.standings.principal(job.principal),
             conversation=where,
             parts=await self._parts(ready, folder, where),
             received=self.clock.now(),
@@ -108,10 +110,6 @@ class CronSessions:
         head = f"# {name}, {local(instant.due, zone)}: {instant.state.value} {instant.why}".rstrip()
         text = f"{head}\n\n{instant.words}\n".encode("utf-8", "replace")
         await asyncio.to_thread(_write, folder, f"{at:%Y-%m-%dT%H-%M-%SZ}.md", text, self.settings.kept_outputs)
-
-    def _person(self, job: Job) -> Principal:
-        platform, _, user = job.principal.partition(":")
-        return Principal(platform=platform, user=user, standing=self.standings.of(job.principal))
 
     def _mandate(self, job: Job) -> Mandate:
         made = job.plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from hermes_agent.app.chats.settings import GatewaySettings, place_named
+from hermes_agent.app.chats.settings import GatewaySettings, homes_in, place_named
 from hermes_agent.core.chat import Conversation, Standings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.paths import Home
@@ -40,8 +40,7 @@ class Destinations:
         if target == LOCAL:
             return []
         if target == ALL:
-            homes = [place_named(name, channels) for name, each in channels.items() if each.home]
-            return [each for each in homes if each is not None]
+            return homes_in(channels)
         if target == ORIGIN:
             made_in = Conversation.parse(job.plan.origin) if job.plan.origin else None
             return [made_in.place] if made_in is not None and made_in.platform in channels else []

@@ -103,8 +103,7 @@ class CronTools:
     def _who(self, context: CallContext) -> Principal:
         if not context.speaker:
             raise ToolError("Several people spoke: the one whose job it is has to say so in a message of their own.")
-        platform, _, user = context.speaker.partition(":")
-        return Principal(platform=platform, user=user, standing=self._standings.of(context.speaker))
+        return self._standings.principal(context.speaker)
 
 
 async def _read(service: CronService, who: Principal, action: Action, name: str) -> str:

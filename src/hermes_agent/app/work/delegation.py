@@ -7,7 +7,7 @@ import hashlib
 import logging
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from hermes_agent.app.intake import spool
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.tool_sources import Toolsets
-from hermes_agent.app.work import DELEGATION, granted_by, mandate_of, queue_of, toolsets_by
+from hermes_agent.app.work import DELEGATION, granted_by, mandate_of, queue_of, toolsets_by, work_part
 from hermes_agent.core.chat import Principal, Standing, Standings, own_name
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability
@@ -27,8 +27,7 @@ from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.events import Outcome, RunEnded
 from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.core.messages import Origin, Quoted, Role
-from hermes_agent.core.spending import Scope
-from hermes_agent.core.tool import CallContext
+from hermes_agent.core.spending import Limit, Scope
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import PRIVATE_FOLDER, Home, environment
 from hermes_agent.host.process import Child as Process
@@ -36,7 +35,7 @@ from hermes_agent.host.process import start_detached
 from hermes_agent.host.tasks import spawn
 from hermes_agent.replay.seam import Book
 from hermes_agent.runs.front import Hermes
-from hermes_agent.sandbox.place import AlreadyStarted, Command, Place, PlaceFailed
+from hermes_agent.sandbox.place import Command, Place, begun, end_of_output
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.work.children import Child
@@ -51,7 +50,7 @@ log = logging.getLogger(__name__)
 LOOK_SECONDS, LOOK_SECONDS_STOPPED = 10.0, 0.5
 """Seconds that the files and records of a child may take to read; the report does without what takes longer."""
 LARGEST_HASHED = 1 << 30
-GIT_SECONDS = 60.0
+GIT_SECONDS, MOST_OUTPUT = 60.0, 100_000
 TERMINAL = "terminal"
 NO_WORKTREE = "`isolation: worktree` needs a git repository with a commit and nothing under way in it. Git said:"
 ADD = """\
@@ -63,10 +62,11 @@ done
 mkdir -p .hermes/worktrees && printf '*\\n' > .hermes/.gitignore
 tree=.hermes/worktrees/NAME
 [ -e $tree ] || git -c core.hooksPath=/dev/null worktree add -q -b hermes/NAME $tree HEAD || exit 1
+below=$(git rev-parse --show-prefix) && mkdir -p "$tree/$below" && echo "BELOW $below"
 git rev-parse HEAD
 """
 LOOK = """\
-cd "$FOLDER" 2>/dev/null || exit 0
+cd "$FOLDER" 2>/dev/null && FOLDER=$(git rev-parse --show-toplevel) && cd "$FOLDER" || exit 0
 git add -A -N . && git --no-pager diff --stat "$BASE"
 [ -z "$(git status --porcelain)" ] && [ "$(git rev-parse HEAD)" = "$BASE" ] || exit 0
 cd "$TOP" && git worktree remove "$FOLDER" && git branch -q -D "$BRANCH" && echo "$REMOVED"
@@ -89,7 +89,7 @@ def delegation_tools(needs: Needs) -> DelegationTools:
     """Factory of the toolset `delegation`."""
     means = Means(
         parent_of=Parents(needs).of,
-        worktree=lambda call, n: Worktrees(needs.get(Place)).add(call, n),
+        worktree=Worktrees(needs.get(Place)).add,
         keep=partial(kept, needs.get(Home)),
         known=lambda: tuple(needs.get(Toolsets).table),
         clock=needs.get(Clock),
@@ -109,35 +109,40 @@ class Parents:
     def __init__(self, needs: Needs) -> None:
         self._needs = needs
 
-    async def of(self, call: CallContext) -> Parent:
-        """The session of a call, as it is now. Its children work for who spoke, or whoever of several may least."""
+    async def of(self, session: str, speakers: Collection[str], run: str = "") -> Parent:
+        """The session as it is now, in its run or in `run`. Its children work for who spoke, or whoever of several may
+        least."""
         needs, store = self._needs, self._needs.get(Store)
-        journal, record = needs.get(Hermes).scheduler.journal_of(call.session), await store.sessions.get(call.session)
-        if journal is None or record is None:
+        hermes, record = needs.get(Hermes), await store.sessions.get(session)
+        journal = hermes.scheduler.journal_of(session)
+        if record is None or (journal is None and not run):
             raise ToolError("This session is at its end: it starts no agents.")
-        view, mandate = journal.session, await mandate_of(store, record)
-        principal = self._principal(record, sorted(call.speakers))
+        view, mandate = journal.session if journal else await hermes.view(session), await mandate_of(store, record)
+        work = await work_part(needs, record, mandate)
+        record = replace(record, job=work.job)
+        principal = self._principal(record, sorted(speakers))
         toolsets, lacks = self._has(record, mandate, principal)
-        money, tokens = await self._left(record, mandate, view.run)
+        money, tokens = await self._left(record, work.limits, run or view.run)
         said = [message for message in view.messages if message.role is Role.USER and not message.is_runtime]
         return Parent(
             record=record,
             mandate=mandate,
-            run=view.run,
+            run=run or view.run,
             principal=principal,
             toolsets=toolsets,
             lacks=lacks,
             pins=tuple(view.pins.values()),
             money=money,
             tokens=tokens,
+            of_job=next((each for each in work.limits if each.scope is Scope.JOB), None),
             last_said=said[-1].text if said else "",
         )
 
     def _principal(self, record: SessionRecord, speakers: Sequence[str]) -> Principal:
         order, standings = list(Standing), self._needs.get(Standings)
-        key = max(speakers or [record.principal], key=lambda each: order.index(standings.of(each)))
-        platform, _, user = key.partition(":")
-        return Principal(platform=platform, user=user, standing=standings.of(key))
+        return standings.principal(
+            max(speakers or [record.principal], key=lambda each: order.index(standings.of(each)))
+        )
 
     def _has(
         self, record: SessionRecord, mandate: Mandate | None, principal: Principal
@@ -151,11 +156,11 @@ class Parents:
         has = granted if within is None else granted.intersection(within)
         return built_in.toolsets(surface, narrowed), tuple(each for each in Capability if each not in has)
 
-    async def _left(self, record: SessionRecord, mandate: Mandate | None, run: str) -> tuple[int | None, int | None]:
+    async def _left(self, record: SessionRecord, limits: Sequence[Limit], run: str) -> tuple[int | None, int | None]:
         book, usage = self._needs.get(Book), self._needs.get(Store).usage
         keys = {Scope.RUN: (record.id, run), Scope.JOB: (record.job,) if record.job else ()}
         left: dict[str, list[int]] = {"money": [], "tokens": []}
-        for limit in book.within(*(mandate.limits if mandate else ())).rules.limits:
+        for limit in book.within(*limits).rules.limits:
             if not keys.get(limit.scope):
                 continue
             spent = await usage.spent(limit.scope, keys[limit.scope])
@@ -173,13 +178,16 @@ class Worktrees:
     def __init__(self, place: Place) -> None:
         self._place = place
 
-    async def add(self, call: CallContext, n: int) -> tuple[str, str, str]:
-        """Make a worktree for the nth child of a call, once; its folder, branch and commit. Raises `ToolError`."""
-        name = hashlib.sha256(f"{call.key}:{n}".encode()).hexdigest()[:12]
-        code, out = await self._git(call.session, f"{call.key}.{n}.add", ADD.replace("NAME", name), call.workspace)
+    async def add(self, session: str, key: str, folder: str) -> tuple[str, str, str]:
+        """Make a worktree for a child with that key, once; the same folder in it, its branch and commit. Raises
+        `ToolError`."""
+        name = hashlib.sha256(key.encode()).hexdigest()[:12]
+        code, out = await self._git(session, f"{key}.add", ADD.replace("NAME", name), folder)
         if code != 0:
             raise ToolError(NO_WORKTREE, quoted=Quoted(text=out.strip()[:500], origin=Origin.TOOL))
-        return f"{call.workspace}/.hermes/worktrees/{name}", f"hermes/{name}", out.split()[-1]
+        *_, below, base = out.strip().splitlines()
+        tree = f"{folder}/.hermes/worktrees/{name}/{below.removeprefix('BELOW ')}"
+        return tree.rstrip("/ "), f"hermes/{name}", base
 
     async def look(self, child: Child, workspace: str, run: str) -> str:
         """Git's summary of what a child changed. A worktree without changes is removed."""
@@ -195,15 +203,9 @@ class Worktrees:
 
     async def _git(self, session: str, name: str, script: str, folder: str) -> tuple[int | None, str]:
         exec_id = f"{exec_name(session)}/{exec_name(name)}"
-        try:
-            running = await self._place.start(exec_id, Command(text=script, folder=folder, limit=GIT_SECONDS))
-        except AlreadyStarted:
-            found = await self._place.attach(exec_id)
-            if found is None:
-                raise PlaceFailed("Git could not be started; try again.") from None
-            running = found
+        running = await begun(self._place, exec_id, Command(text=script, folder=folder, limit=GIT_SECONDS))
         ended = await running.wait()
-        return ended.code, (await running.read(0, await running.size())).decode("utf-8", "replace")
+        return ended.code, (await end_of_output(running, MOST_OUTPUT)).decode("utf-8", "replace")
 
 
 class ChildEnd:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -11,17 +13,21 @@ from hermes_agent.app.auxiliary.asking import Small, asked
 from hermes_agent.app.auxiliary.background_models import BackgroundModels
 from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.chats.people import People
+from hermes_agent.app.chats.settings import GatewaySettings, homes_in
 from hermes_agent.app.process import Options
-from hermes_agent.app.work import GOALS, WorkPart, whose
-from hermes_agent.core.chat import Conversation, Principal, Standings
+from hermes_agent.app.work import GOALS, OWNER, WorkPart, whose
+from hermes_agent.core.chat import Content, Conversation, Letter, Standings
 from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
-from hermes_agent.core.events import RunEnded
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.events import MessageTaken, Notice, RunEnded
 from hermes_agent.core.messages import Origin, said
+from hermes_agent.core.quick_replies import GOAL as QUESTION
+from hermes_agent.core.section import short_hash
 from hermes_agent.core.tool import CallFacts
 from hermes_agent.host.late import Needs
-from hermes_agent.host.paths import Home, write_private
+from hermes_agent.host.paths import PRIVATE_FOLDER, Home, write_private
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.memory.settings import label_of
 from hermes_agent.replay.seam import Book, StoredLedger
@@ -30,13 +36,15 @@ from hermes_agent.runs.front import Hermes
 from hermes_agent.sandbox.place import Place
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.work.goals import Goal, State
 from hermes_agent.tools.permission.requests import Denied, Policy, Request
 from hermes_agent.work.goals import rules
 from hermes_agent.work.goals.checks import CardState, Checker
 from hermes_agent.work.goals.desk import Desk, Whose
 from hermes_agent.work.goals.judge import SYSTEM
-from hermes_agent.work.goals.pursuit import Closing, Pursuit, PursuitContext
+from hermes_agent.work.goals.proof import proof_in
+from hermes_agent.work.goals.pursuit import Closing, Pursuit
 from hermes_agent.work.goals.settings import GoalSettings
 from hermes_agent.work.goals.tools import GoalTools
 
@@ -59,24 +67,6 @@ class GoalTail:
         return rules.tail(await self.store.goals.list(self.principal), session)
 
 
-class Files:
-    """Shows each goal as a file in the home, for people to read."""
-
-    def __init__(self, needs: Needs) -> None:
-        self._folder, self._store = needs.get(Home).root / FOLDER, needs.later(Store)
-        self._wanted = needs.get(GoalSettings).mirror
-
-    async def show(self, goal: Goal) -> None:
-        """Write the file of a goal."""
-        if self._wanted:
-            text = rules.page(goal, await self._store().goals.receipts(goal.id))
-            await asyncio.to_thread(self._write, self._folder / f"{goal.id}.md", text)
-
-    def _write(self, path: Path, text: str) -> None:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_private(path, text.encode("utf-8", "replace"), durable=False)
-
-
 class GoalWork:
     """The goals of a process: gives runs their part of them, and checks them when runs have ended. A process with a
     person in front of it has an alarm for the goals of its own sessions."""
@@ -85,50 +75,84 @@ class GoalWork:
         self._needs, self._store = needs, needs.get(Store)
         self._standings, self._settings = needs.get(Standings), needs.get(GoalSettings)
         self._options, self._hermes = needs.get(Options), needs.get(Hermes)
-        self.files = Files(needs)
-        self.checker = Checker(
-            place=needs.get(Place),
-            clock=needs.get(Clock),
-            redact=needs.get(Secrets).redact,
-            seconds=self._settings.command_seconds,
-            judge=self._judge if self._settings.judge == "auto" else None,
-            card=self._card,
-        )
         self._own: set[str] = set()
-        self.pursuit = Pursuit(
-            PursuitContext(
-                store=self._store,
-                hermes=self._hermes,
-                clock=needs.get(Clock),
-                settings=self._settings,
-                checker=self.checker,
-                principal=self._principal,
-                by_outbox=needs.get(People).channels.__contains__,
-                show=self._show,
-                sessions=self._own if self._options.own_only else None,
-            )
-        )
         self.desk = Desk(
             store=self._store,
             hermes=self._hermes,
             clock=needs.get(Clock),
             settings=self._settings,
-            checker=self.checker,
-            who=self._principal,
+            checker=Checker(
+                place=needs.get(Place),
+                clock=needs.get(Clock),
+                redact=needs.get(Secrets).redact,
+                seconds=self._settings.command_seconds,
+                judge=self._judge if self._settings.judge == "auto" else None,
+                card=self._card,
+            ),
+            who=self._standings.principal,
             refused=self.refused,
             show=self._show,
         )
+        self.pursuit = Pursuit(self.desk, self._tell, self._own if self._options.own_only else None)
         self._alarm: Alarm | None = None
         self._rung: set[str] = set()
         self._moved = asyncio.Event()
 
     async def _show(self, goal: Goal) -> None:
-        await self.files.show(goal)
+        """Write the file of a goal, for people to read."""
+        if self._settings.mirror:
+            text = rules.page(goal, await self._store.goals.receipts(goal.id))
+            file = self._needs.get(Home).root / FOLDER / f"{goal.id}.md"
+            await asyncio.to_thread(_write, file, text)
         self._moved.set()
 
-    def owned_by(self, principal: str) -> Whose:
-        """Whose goals this principal has."""
-        return whose_goals(self._standings, principal)
+    def _home(self, goal: Goal) -> Conversation | None:
+        """The owner's home chat, for news of their goal that nobody may see in its session."""
+        there = self._options.attended and self._options.own_only
+        homes = [each for each in homes_in(self._needs.get(GatewaySettings).channels) if each.is_private]
+        return None if there or goal.principal != OWNER else next(iter(homes), None)
+
+    async def _tell(self, goal: Goal) -> None:
+        """Tell the person what became of the goal, once: by the outbox, elsewhere as a notice in the session, and at
+        home where they may not look into that."""
+        record = await self._store.sessions.get(goal.session) if goal.session else None
+        is_sent = record is not None and record.surface in self._needs.get(People).channels
+        chats = [Conversation.parse(record.conversation)] if record is not None and is_sent else []
+        chats += [home] if not is_sent and (home := self._home(goal)) else []
+
+        def without_news(there: Goal) -> Goal | None:
+            return replace(there, untold="") if there.untold == goal.untold else None
+
+        async def change(tx: Transaction) -> None:
+            if await self._store.goals.become(tx, goal.id, without_news) is None:
+                return
+            key = f"{rules.SOURCE}:{goal.id}:{goal.revision}:{goal.round}:{goal.state}"
+            for to in chats:
+                letter = Letter(key=key, to=to, content=Content(text=goal.untold), session=goal.session)
+                await self._store.outbox.put(tx, letter)
+
+        if record is None or is_sent:
+            await self._store.write(change)
+        else:
+            async with self._hermes.holding(record.id, beside_run=True) as journal:
+                # Whoever tells it holds the session.
+                if (await self._store.goals.get(goal.id) or goal).untold == goal.untold:
+                    self._hermes.scheduler.service.speaks(journal, record)
+                    await journal.commit(Notice(text=goal.untold, level="news"), changes=[change])
+        await self._show(await self._store.goals.get(goal.id) or goal)
+
+    async def ask_for_proof(self, goal: Goal, record: SessionRecord) -> None:
+        """Ask the owner, once the work has begun, whether the command that the folder names shall decide; until then a
+        model judges."""
+        command = await asyncio.to_thread(proof_in, goal.folder)
+        if not command or goal.principal != OWNER or await self.refused(command, goal.folder, record.principal):
+            return
+        with suppress(HermesError):
+            async with aclosing(self._hermes.watch(record.id, goal.since)) as events:
+                await anext(seen async for seen in events if isinstance(seen.event, MessageTaken))
+            text = f"Count {goal.id} as done when `{command}` exits with 0?"
+            asked = Notice(text=text, level="news", question=f"{QUESTION}{goal.id}:{short_hash(command)}")
+            await self._hermes.notify(record, asked)
 
     async def settled(self, goal: str) -> Goal:
         """Wait until a goal that this process pursues stands still (ended, stopped, waiting), and its news is told."""
@@ -139,10 +163,6 @@ class GoalWork:
             if found.state not in (State.ACTIVE, State.CHECKING) and not found.untold:
                 return found
             await self._moved.wait()
-
-    def _principal(self, key: str) -> Principal:
-        platform, _, user = key.partition(":")
-        return Principal(platform=platform, user=user, standing=self._standings.of(key))
 
     async def part(self, record: SessionRecord) -> WorkPart:
         """What a run of this session gets: the tail of the person's goals (none where others read along), and of the
@@ -217,6 +237,11 @@ class GoalWork:
         )
         decision = await asyncio.to_thread(self._needs.get(Policy).decide, request)
         return decision.reason if isinstance(decision, Denied) else ""
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    write_private(path, text.encode("utf-8", "replace"), durable=False)
 
 
 def goal_work(needs: Needs) -> GoalWork:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
+from hermes_agent.app.intake import Part
+from hermes_agent.app.operations.access import Access
 from hermes_agent.cli.chat.attaching import attached_in, take
 from hermes_agent.cli.chat.chat_session import ChatSession
 from hermes_agent.cli.chat.text import YELLOW
@@ -16,6 +19,8 @@ from hermes_agent.core.messages import Message, Role, Text
 from hermes_agent.core.shown import words_of
 from hermes_agent.host.late import late
 from hermes_agent.host.tasks import spawn
+
+READ_NAMED = "hermes_agent.app.operations.mcp.servers:read_named"
 
 
 class Outgoing:
@@ -76,10 +81,20 @@ class Outgoing:
         model = session.record.model if session.record else ""
         try:
             taken = await take(session.runtime.intake, files, await session.runtime.intake.window(model))
+            named = await self._resources(inbound)
         except HermesError:
             self.give_back(inbound.text)
             raise
-        return replace(inbound, parts=(*self._outputs(), *inbound.parts, *taken.parts), notice=taken.notice)
+        return replace(inbound, parts=(*self._outputs(), *inbound.parts, *taken.parts, *named), notice=taken.notice)
+
+    async def _resources(self, inbound: Inbound) -> tuple[Part, ...]:
+        """The resources of MCP servers that it names."""
+        session = self._session
+        if not re.search(r"@[\w-]+:", inbound.text):
+            return ()
+        access = Access(system=session.runtime, who=inbound.principal, folder=session.folder)
+        found: tuple[Part, ...] = await late(READ_NAMED)(access, inbound.text)
+        return found
 
 
 def own_words(inbound: Inbound) -> str:

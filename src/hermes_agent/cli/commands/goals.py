@@ -46,6 +46,8 @@ async def _add(access: Access[System], wish: Wish) -> GoalFacts:
     """Write the goal down, and begin: one that is refused begins no session."""
     if not wish.later:
         access.system.route()  # Without a model nothing is begun.
+    if not wish.criteria and (proof := operations.proof_in(access.folder)):
+        remark(f'A model will judge it. With --command "{proof}" the tests decide.')
     made = await operations.set_goal(access, replace(wish, later=True))
     return made if wish.later else await _resume(access, made.id, None, None)
 

@@ -21,6 +21,8 @@ from hermes_agent.cli.output import remark, say
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.host.config_edit import set_value, set_values, unset
+from hermes_agent.host.late import late
+from hermes_agent.host.loops import run as run_loop
 from hermes_agent.host.paths import current_folder
 from hermes_agent.sandbox.jail import SECRET
 from hermes_agent.tools.mcp.settings import HANDLE, McpServerSettings, Server, check
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 mcp = group_of(MCP)
 HEADERS = ("authorization", "cookie")
+SERVE = "hermes_agent.mcp_server.stdio:serve"
 
 
 @mcp.command()
@@ -170,6 +173,17 @@ def reauth(context: click.Context, name: str, paste: bool) -> None:
     """Sign in to a server anew, with a new registration."""
     ask(context.ensure_object(Surface), partial(sign_out_of, name=name, client=True))
     context.invoke(login, name=name, paste=paste)
+
+
+@mcp.command()
+@pass_surface
+def serve(surface: Surface) -> None:
+    """Serve this home to another program as an MCP server, over standard input and output."""
+    try:
+        serving = late(SERVE)
+    except ModuleNotFoundError as error:
+        raise HermesError(f"This needs the extra `mcp`: pip install 'hermes-runtime[mcp]' ({error.name}).") from error
+    run_loop(serving(surface.home.ensure(), remark, model=surface.invocation.model))
 
 
 def _places() -> list[Path]:

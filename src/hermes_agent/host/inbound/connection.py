@@ -154,7 +154,7 @@ class Connection(asyncio.Protocol):
         self._wait_no_more()
         (path, _, query), headers = self._url.decode("latin-1").partition("?"), dict[str, str]()
         for raw, value in self._headers:
-            name, text = raw.decode("latin-1"), value.decode("latin-1")
+            name, text = raw.decode("latin-1"), value.decode("latin-1").strip(" \t")
             headers[name] = f"{headers[name]}, {text}" if name in headers else text
         is_new = self._parser.get_http_version() == "1.1"
         expects = is_new and headers.get("expect", "").lower() == "100-continue"

@@ -43,7 +43,6 @@ class McpLink:
     title: str = ""
     seen: float = 0.0
     changed: int = 0
-    has_resources: bool = False
     prompts: tuple[McpPrompt, ...] = ()
     why: str = ""
 

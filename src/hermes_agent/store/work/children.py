@@ -7,7 +7,8 @@ from dataclasses import replace
 from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.store.transaction import Row, Tables, Transaction, storable
+from hermes_agent.core.errors import UnknownSession
+from hermes_agent.store.transaction import Row, Tables, Transaction, storable, written
 
 FIELDS = (
     "session, parent, run, call, n, goal, role, isolation, folder, branch, base, queue, state, delivery, outcome, "
@@ -22,6 +23,7 @@ ALONE = (
     "SELECT session FROM child WHERE parent = $1 AND home = $home ORDER BY created, n, session LIMIT 1 "
     "FOR NO KEY UPDATE"
 )
+DELETED = "SELECT 1 FROM session WHERE id = $1 AND home = $home AND deleted IS NOT NULL"
 RUNNING = "SELECT count(*) FROM child WHERE parent = $1 AND home = $home AND state = 'running'"
 PARENT = "SELECT parent FROM child WHERE session = $1 AND home = $home"
 GET = f"SELECT {FIELDS} FROM child WHERE session = $1 AND home = $home"
@@ -50,8 +52,10 @@ REOPEN = (
 )
 MOVE = "UPDATE child SET queue = $2 WHERE session = $1"
 MOVE_LANE = "UPDATE lane SET queue = $2 WHERE id = $1"
-WHOSE = "SELECT principal FROM session WHERE id = $1"
-QUEUE = "SELECT queue FROM lane WHERE id = $1"
+ADDRESS = (
+    "SELECT COALESCE((SELECT principal FROM session WHERE id = $1), ''), "
+    "COALESCE((SELECT queue FROM lane WHERE id = $2), CAST($3 AS TEXT))"
+)
 OPEN_MAIL = "SELECT 1 FROM inbox WHERE lane = $1 AND ended IS NULL LIMIT 1"
 STOP = "UPDATE lane SET stop_epoch = epoch WHERE id = $1 AND owner IS NOT NULL RETURNING owner"
 REFUSE = "UPDATE inbox SET state = 'refused', reason = $2, ended = $3 WHERE lane = $1 AND ended IS NULL"
@@ -113,7 +117,10 @@ class Children(Tables):
     row first, so that a report is delivered exactly once."""
 
     async def add(self, tx: Transaction, child: Child, most: int) -> None:
-        """Add a child whose mail waits in the queue `HELD_BACK`; let it run if fewer than `most` of its parent do."""
+        """Add a child whose mail waits in the queue `HELD_BACK`; let it run if fewer than `most` of its parent do.
+        Raises `UnknownSession` where its parent was deleted."""
+        if await tx.holds(DELETED, child.parent):
+            raise UnknownSession(f"{child.parent} was deleted: it starts no agents.")
         await tx.holds(ALONE, child.parent)
         running = await tx.row(RUNNING, child.parent)
         runs = running is not None and running[0] < most
@@ -171,25 +178,39 @@ class Children(Tables):
             await tx.run(EMPTY, session)
         return True
 
+    async def abandon(self, tx: Transaction, session: str, reason: str, at: float) -> None:
+        """Stop a child, and what it started, whose report nobody will read."""
+        await tx.run(DELIVER, session, Delivery.NOBODY)
+        if await self.stop(tx, session, reason, at):
+            await self.end(tx, session, "stopped", written({"summary": reason}), at)
+            await self.abandon_all(tx, session, reason, at)
+
+    async def abandon_all(self, tx: Transaction, parent: str, reason: str, at: float) -> None:
+        """Stop all children of a session."""
+        for row in await tx.rows(OF_PARENT, parent):
+            if (child := _child(row)).is_open:
+                await self.abandon(tx, child.session, reason, at)
+
     async def address(self, tx: Transaction, child: Child) -> tuple[str, str]:
         """For the mail about a child: the principal (by key) that it works for, and the queue of its parent."""
-        whose, lane = await tx.row(WHOSE, child.session), await tx.row(QUEUE, child.parent)
-        return (whose[0] if whose else ""), (lane[0] if lane else child.queue)
+        [found] = await tx.rows(ADDRESS, child.session, child.parent, child.queue)
+        return found[0], found[1]
 
-    async def deliver(self, tx: Transaction, session: str, delivery: Delivery) -> None:
-        """Change where the report goes."""
-        await tx.run(DELIVER, session, delivery)
+    async def send(self, tx: Transaction, session: str) -> None:
+        """Let the report go as mail, which was for a call."""
+        await tx.run(DELIVER, session, Delivery.MAIL)
 
     async def reopen(self, tx: Transaction, session: str, queue: str) -> bool:
         """Note that a child that had ended got another message: its next report goes as mail. False where it has not
         ended."""
         return await tx.run(REOPEN, session, queue) > 0
 
-    async def hand_over(self, tx: Transaction, sessions: Sequence[str], queue: str) -> None:
-        """Leave lanes to the workers of another queue: of children, and of the parents that get mail about them."""
-        for session in sessions:
-            await tx.run(MOVE, session, queue)
-            await tx.run(f"{MOVE_LANE} AND queue <> $3", session, queue, HELD_BACK)
+    async def hand_over(self, tx: Transaction, children: Sequence[Child], queue: str) -> None:
+        """Leave lanes to the workers of another queue: of children, and of their parents that get mail about them."""
+        for child in children:
+            await tx.run(MOVE, child.session, queue)
+            for lane in (child.session, *([child.parent] if child.delivery is Delivery.MAIL else [])):
+                await tx.run(f"{MOVE_LANE} AND queue <> $3", lane, queue, HELD_BACK)
         tx.rings.add("")
 
 

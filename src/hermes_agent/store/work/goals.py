@@ -27,10 +27,13 @@ PURSUED = (
     f"SELECT {FIELDS} FROM goal WHERE session = $1 AND home = $home AND ended IS NULL "
     "AND state IN ('active', 'checking', 'waiting') ORDER BY changed DESC, id LIMIT 1"
 )
+OF_QUEUE = (
+    "home = $home AND (CAST($1 AS TEXT) = '' OR EXISTS (SELECT 1 FROM lane WHERE lane.id = goal.session "
+    "AND lane.queue = $1))"
+)
 DUE = (
-    f"SELECT {FIELDS} FROM goal WHERE home = $home AND state = 'waiting' AND ended IS NULL UNION ALL "
-    f"SELECT {FIELDS} FROM goal WHERE home = $home AND news = 1 AND (state <> 'waiting' OR ended IS NOT NULL) "
-    "ORDER BY 1"
+    f"SELECT {FIELDS} FROM goal WHERE {OF_QUEUE} AND state = 'waiting' AND ended IS NULL UNION ALL "
+    f"SELECT {FIELDS} FROM goal WHERE {OF_QUEUE} AND news = 1 AND (state <> 'waiting' OR ended IS NOT NULL) ORDER BY 1"
 )
 CHECKS = "criterion, kind, at, seconds, exit_code, verdict, evidence, output_hash"
 CHECKED = (
@@ -183,9 +186,9 @@ class Goals(TimedTables):
         """The goal that a session pursues."""
         return await self._one(_goal, PURSUED, session, brief=True)
 
-    async def due(self) -> Sequence[Goal]:
-        """The goals that wait for a time or a command, or have news that nobody was told."""
-        return [_goal(row) for row in await self._engine.read(lambda tx: tx.rows(DUE), brief=True)]
+    async def due(self, queue: str = "") -> Sequence[Goal]:
+        """The goals of a queue's sessions (empty: of all) that wait, or have news that nobody was told."""
+        return [_goal(row) for row in await self._engine.read(lambda tx: tx.rows(DUE, queue), brief=True)]
 
     async def become(self, tx: Transaction, goal: str, become: Become) -> Goal | None:
         """Change a goal as part of a transaction; the goal then, None where it stays."""
@@ -219,7 +222,7 @@ class Goals(TimedTables):
         """The receipts of a goal, the newest round first."""
         return [_check(row) for row in await self._engine.read(lambda tx: tx.rows(RECEIPTS, goal, limit))]
 
-    async def list(self, principal: str = "", *, ended: bool = False, limit: int = 50) -> list[Goal]:
+    async def list(self, principal: str = "", *, ended: bool = False, limit: int = 1000) -> list[Goal]:
         """The goals of a person (empty: everybody's), open ones first, the one changed last first."""
         rows = await self._engine.read(lambda tx: tx.rows(LIST, principal, int(ended), limit), brief=True)
         return [_goal(row) for row in rows]

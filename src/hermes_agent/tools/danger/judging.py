@@ -68,7 +68,7 @@ BARE = {  # what only a wall would hold
     r"|\.config/(gcloud|gh|op)|\.\w+_history)(/(?!config\b|known_hosts|\S*\.pub\b)| |$)|/etc/(g?shadow|sudoers)"
     r"|/proc/\S+/environ|id_(rsa|ecdsa|ed25519)( |$)|\.hermes/\.env|/auth\.json( |$))",
 }
-READERS = named("cat echo false grep head ls pwd stat tail true wc cd which du df basename dirname realpath")
+READERS = named("cat echo false grep head ls pwd stat tail test true wc cd which du df basename dirname realpath")
 """Programs that only read, if an earlier command gave the name no other meaning. Redirections are judged apart."""
 _INTERPRETERS = SHELLS | named("python python2 python3 perl ruby node php lua osascript Rscript tclsh")
 _ELSEWHERE = SHELLS | named("ssh mosh telnet docker podman kubectl tmux screen script expect busybox sudo su doas")
@@ -179,7 +179,7 @@ def _destruction(simple: Simple) -> Iterator[str]:
 
 def _reasons(simple: Simple, where: Where) -> Iterator[str]:
     inside = replace(where, folder=simple.folder)
-    reads = simple.words[:1] == (simple.program,) and simple.program in READERS and not simple.variables
+    reads = _reads(simple)
     yield from _fitting(HELD, simple)
     if is_below(os.path.realpath(simple.folder), where.closed) and not reads:
         yield "it runs in this program's own source"
@@ -195,6 +195,18 @@ def _reasons(simple: Simple, where: Where) -> Iterator[str]:
     yield from (f"it writes outside the workspace ({path})" for path in outside)
     if where.bare and not (reads and all(map(DEVICES.fullmatch, simple.writes))):
         yield "no wall can be had here to hold what it does"
+
+
+def _reads(simple: Simple) -> bool:
+    return simple.words[:1] == (simple.program,) and simple.program in READERS and not simple.variables
+
+
+def only_reads(command: str, folder: str) -> bool:
+    """Whether all that a command runs in a folder is known to change nothing."""
+    try:
+        return all(_reads(simple) and not simple.writes for simple in read(command, folder))
+    except (Unreadable, RecursionError):
+        return False
 
 
 _ERASERS = named("rm shred unlink truncate cp mv")

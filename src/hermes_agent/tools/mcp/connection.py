@@ -100,6 +100,7 @@ class Connection:
             client_info=types.Implementation(name="hermes", version=VERSION),
             message_handler=self._hear,
             elicitation_callback=self._elicit if own.elicitation else None,
+            sampling_callback=self._sample if self.setup.sample else None,
             list_roots_callback=self._roots if own.roots and self.setup.workspace else None,
             cache=None,
         ) as client:
@@ -133,10 +134,8 @@ class Connection:
         context: ClientRequestContext,  # noqa: ARG002 - as above
         params: types.ElicitRequestParams,
     ) -> types.ElicitResult:
-        exchange = current.get() or (self._exchanges[-1] if self._is_one_session() else None)
-        reply = NO
-        if exchange is not None:
-            reply = await self._asked(exchange, params)
+        exchange = self._exchange()
+        reply = await self._asked(exchange, params) if exchange is not None else NO
         return types.ElicitResult(
             action=reply.action, content=dict(reply.content) if reply.content is not None else None
         )
@@ -149,9 +148,27 @@ class Connection:
             case types.ElicitRequestFormParams(message=message, requested_schema=schema):
                 return await ask_form(name, message, schema, exchange)
 
-    def _is_one_session(self) -> bool:
-        """Whether all calls under way are of one session: else nobody knows for which of them a server asks."""
-        return len({each.context.session for each in self._exchanges}) == 1
+    async def _sample(
+        self,
+        context: ClientRequestContext,  # noqa: ARG002 - as above
+        params: types.CreateMessageRequestParams,
+    ) -> types.CreateMessageResult | types.ErrorData:
+        exchange = self._exchange()
+        said = [(each.role, block) for each in params.messages for block in each.content_as_list]
+        text = "\n\n".join(f"{role}: {block.text}" for role, block in said if block.type == "text")
+        try:
+            if exchange is None or self.setup.sample is None:
+                raise ToolError("No call is under way for which the model could be asked.")
+            answer = await self.setup.sample(exchange, params.system_prompt or "", text)
+        except HermesError as error:
+            return types.ErrorData(code=types.INVALID_REQUEST, message=str(error))
+        return types.CreateMessageResult(role="assistant", content=types.TextContent(text=answer), model="hermes")
+
+    def _exchange(self) -> Exchange | None:
+        """The call for which a server asks; None where calls of several sessions are under way, since nobody knows
+        which it is."""
+        is_one = len({each.context.session for each in self._exchanges}) == 1
+        return current.get() or (self._exchanges[-1] if is_one else None)
 
     async def listing(self) -> Listing:
         """What the server offers now. Raises `Lost`, `ToolError`."""
@@ -176,7 +193,6 @@ class Connection:
             title=(info.title or info.name)[:200] if info else "",
             tools=tuple(tools),
             prompts=tuple(map(_prompt, prompts)),
-            has_resources=able.resources is not None,
         )
 
     async def _pages(self, ask: Callable[..., Coroutine[Any, Any, Any]], kind: str) -> list[Any]:

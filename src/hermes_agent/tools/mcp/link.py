@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.store.mcp.catalogue import McpPrompt, McpTool
+from hermes_agent.tools.mcp.questions import Exchange
 from hermes_agent.tools.mcp.settings import Server
 
 Streams = tuple[Any, Any]
@@ -37,16 +38,17 @@ class Listing:
     title: str
     tools: tuple[McpTool, ...]
     prompts: tuple[McpPrompt, ...] = ()
-    has_resources: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
     """How to connect: `streams` opens the transport, and is told what to call once it has ended; `changed` is called
-    when the server says that its tools changed; `is_alive`: whether its program, if it has one, still runs."""
+    when the server says that its tools changed; `is_alive`: whether its program, if it has one, still runs. `sample`
+    asks the model for a server (None: it may not), with the question's instructions and text; raises `HermesError`."""
 
     server: Server
     workspace: str
     streams: Callable[[Callable[[str], None]], AbstractAsyncContextManager[Streams]]
     changed: Callable[[], None]
     is_alive: Callable[[], bool]
+    sample: Callable[[Exchange, str, str], Awaitable[str]] | None = None

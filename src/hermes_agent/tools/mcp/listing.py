@@ -34,11 +34,14 @@ class Calls(Protocol):
 
 
 def tool_name(server: str, name: str) -> str:
-    """The name by which a model calls a server's tool: `mcp__server__name`, with a hash where that does not fit."""
+    """The name by which a model calls a server's tool: `mcp__server__name`, with a hash where that does not fit, or
+    where another server could have the same."""
     whole = f"mcp__{server}__{name}"
     safe = _UNSAFE.sub("_", whole)
-    if safe == whole and len(safe) <= LONGEST_NAME:
+    is_clear = "__" not in server and not server.endswith("_")
+    if safe == whole and len(safe) <= LONGEST_NAME and is_clear:
         return safe
+    whole = f"{server}\0{name}"
     digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{safe[: LONGEST_NAME - 9]}_{digest}"
 

@@ -40,7 +40,7 @@ class Exchange:
     def __init__(self, context: CallContext) -> None:
         self.context = context
         self._asked: asyncio.Queue[tuple[Question, asyncio.Future[str]]] = asyncio.Queue()
-        self._count = 0
+        self._count = self.samples = 0
 
     async def ask(self, question: Question) -> str:
         """Have the call's task ask it; empty where the person declined, or nobody is there."""

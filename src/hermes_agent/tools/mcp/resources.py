@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
-from hermes_agent.tools.mcp.results import all_contents, parts_of
+from hermes_agent.tools.mcp.results import all_contents, joined, parts_of
 from hermes_agent.tools.mcp.servers import McpServers
 from hermes_agent.tools.mcp.settings import Server
 
@@ -37,8 +38,9 @@ class ResourceTools:
             for each in page.resources[:MOST_LISTED]
         ]
         if not cursor:
-            templates = await self._servers.ask(found, ("list_resource_templates",), context)
-            rows += [{"template": each.uri_template, "name": each.name} for each in templates.resource_templates]
+            rows += [
+                {"template": each.uri_template, "name": each.name} for each in await self._templates(found, context)
+            ]
         lines = [json.dumps(row, ensure_ascii=False) for row in rows] or ["There are none."]
         lines += [f"cursor of the next page: {page.next_cursor}"] if page.next_cursor else []
         return Answer(parts=(Text(text="\n".join(lines), origin=Origin.TOOL),))
@@ -66,11 +68,19 @@ class ResourceTools:
         """
         found = self._server(server)
         if not name:
-            await self._servers.connected(found, context.workspace)
+            await self._servers.connected(found, context.workspace, context.session)
             return self._prompts(found)
         result = await self._servers.ask(found, ("get_prompt", name, dict(arguments or {})), context)
-        parts = tuple(part for message in result.messages for part in parts_of(message.content))
-        return Answer(parts=parts or (Text(text="(empty)", origin=Origin.TOOL),))
+        parts = (part for message in result.messages for part in parts_of(message.content))
+        return Answer(parts=joined(parts, "(empty)"))
+
+    async def _templates(self, server: Server, context: CallContext) -> Sequence[Any]:
+        """Addresses with slots; many servers have resources and know nothing of these."""
+        try:
+            page = await self._servers.ask(server, ("list_resource_templates",), context)
+        except ToolError:
+            return ()
+        return page.resource_templates[:MOST_LISTED]  # type: ignore[no-any-return]  # of the SDK
 
     def _prompts(self, server: Server) -> Answer:
         known = self._servers.known.get(server.name)

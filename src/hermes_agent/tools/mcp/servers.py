@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Connect: TypeAlias = Callable[[Server, str, Callable[[], None]], Awaitable[Connection]]
 
-LONGEST_PAUSE = 60.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 60.0
 NEW_SECONDS = 3.0
 """Seconds that a search for tools waits for servers which nobody has asked yet."""
 PROBE_SECONDS = 1.2
@@ -96,7 +96,7 @@ class McpServers:
         self.known: dict[str, Known] = {}
         self.listeners: list[Callable[[], None]] = []
         self._catalogue, self._connect, self._clock, self._fits = catalogue, connect, clock, fits
-        self._places: defaultdict[tuple[str, str], Place] = defaultdict(Place)
+        self._places: defaultdict[tuple[str, str, str], Place] = defaultdict(Place)
         self._listing: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
 
@@ -115,20 +115,17 @@ class McpServers:
             self._notify()
 
     async def ask_new(self, workspace: str = "") -> None:
-        """Ask the servers that nobody has asked yet what they offer, for a few seconds at most."""
-        new = [
-            each for name, each in self.servers.items() if not self._was_seen(name) and not self._rests(each, workspace)
-        ]
-        if new:
-            tasks = [spawn(self._try(each, workspace), name=f"MCP server {each.name}") for each in new]
-            await asyncio.wait(tasks, timeout=NEW_SECONDS)
+        """Ask the servers that never answered what they offer; for those that nobody tried wait a few seconds."""
+        new = [each for each in self.servers.values() if self._is_new(each, workspace)]
+        untried = {each.name for each in new} - self.known.keys()
+        tasks = {each.name: spawn(self._try(each, workspace), name=f"MCP server {each.name}") for each in new}
+        if untried:
+            await asyncio.wait([tasks[name] for name in untried], timeout=NEW_SECONDS)
 
-    def _was_seen(self, name: str) -> bool:
-        return name in self.known and self.known[name].link.seen > 0
-
-    def _rests(self, server: Server, workspace: str) -> bool:
-        away = self._places[self._key(server, workspace)].away
-        return away is not None and away.next_try > self._clock.monotonic()
+    def _is_new(self, server: Server, workspace: str) -> bool:
+        known, away = self.known.get(server.name), self._places[self._key(server, workspace)].away
+        rests = away is not None and away.next_try > self._clock.monotonic()
+        return not rests and (known is None or not known.link.seen)
 
     async def _try(self, server: Server, workspace: str) -> None:
         with suppress(HermesError):
@@ -136,44 +133,46 @@ class McpServers:
 
     async def refresh(self, server: Server, workspace: str) -> McpLink:
         """Ask a server what it offers, now. Raises `ToolError`."""
-        connection = await self.connected(server, workspace)
-        if server.name in self._listing:  # A new connection asks by itself.
-            await asyncio.shield(self._listing[server.name])
-        else:
+        connection = await self.connected(server, workspace, lists=False)
+        try:
             await self._list(server, connection)
+        except TimeoutError as error:
+            raise ToolError(f"The MCP server {server.name} did not say in time what it offers.") from error
         return self.known[server.name].link
 
     async def retry(self, server: Server, workspace: str) -> McpLink:
         """The same at once, also where it would be tried again later."""
-        for (name, _), place in self._places.items():
+        for (name, *_), place in self._places.items():
             if name == server.name:
                 place.away = None
         return await self.refresh(server, workspace)
 
-    async def connected(self, server: Server, workspace: str) -> Connection:
-        """The open connection to a server. Raises `ToolError` for one that cannot be reached now."""
-        place = self._places[self._key(server, workspace)]
+    async def connected(self, server: Server, workspace: str, session: str = "", *, lists: bool = True) -> Connection:
+        """The open connection to a server; a new one asks what it offers (`lists`), in the background. Raises
+        `ToolError` for one that cannot be reached now."""
+        place = self._places[self._key(server, workspace, session)]
         async with place.lock:
             if place.connection is not None and place.connection.is_open:
                 return place.connection
             if place.away is not None and self._clock.monotonic() < place.away.next_try:
                 raise ToolError(place.away.words(server.name, self._clock))
             try:
-                place.connection = await self._open(server, workspace)
+                place.connection = await self._open(server, workspace, place)
             except HermesError as error:
                 place.away = away_again(place.away, str(error), self._clock)
                 await self._note(server, str(error))
                 raise ToolError(place.away.words(server.name, self._clock)) from error
             place.away = None
-        self._relist(server, place.connection)
+        if lists:
+            self._relist(server, place.connection)
         return place.connection
 
-    async def _open(self, server: Server, workspace: str) -> Connection:
+    async def _open(self, server: Server, workspace: str, place: Place) -> Connection:
         seconds = server.settings.connect_timeout
         connection: Connection | None = None
         try:
             async with asyncio.timeout(seconds):
-                connection = await self._connect(server, workspace, lambda: self._changed(server, workspace))
+                connection = await self._connect(server, workspace, lambda: self._changed(server, place))
                 await connection.opened()
         except BaseException as error:
             if connection is not None:
@@ -183,9 +182,9 @@ class McpServers:
             raise
         return connection
 
-    def _key(self, server: Server, workspace: str) -> tuple[str, str]:
-        is_own = bool(server.settings.command) or server.settings.roots
-        return server.name, workspace if is_own else ""
+    def _key(self, server: Server, workspace: str, session: str = "") -> tuple[str, str, str]:
+        own = server.settings
+        return server.name, workspace if own.command or own.roots else "", session if own.per_session else ""
 
     async def _note(self, server: Server, why: str) -> None:
         """Write down why a server cannot be used, for people."""
@@ -195,10 +194,9 @@ class McpServers:
             self.known[server.name] = replace(known, link=link)
             await self._catalogue().put(link)
 
-    def _changed(self, server: Server, workspace: str) -> None:
-        connection = self._places[self._key(server, workspace)].connection
-        if connection is not None and connection.is_open:
-            self._relist(server, connection)
+    def _changed(self, server: Server, place: Place) -> None:
+        if place.connection is not None and place.connection.is_open:
+            self._relist(server, place.connection)
 
     def _relist(self, server: Server, connection: Connection) -> None:
         """Ask for the tools in the background: once, and once more if they change meanwhile."""
@@ -208,6 +206,7 @@ class McpServers:
         self._listing[server.name] = spawn(self._relisted(server, connection), name=f"tools of {server.name}")
 
     async def _relisted(self, server: Server, connection: Connection) -> None:
+        pause = FIRST_PAUSE
         try:
             while True:
                 self._again.discard(server.name)
@@ -215,6 +214,8 @@ class McpServers:
                     await self._list(server, connection)
                 if server.name not in self._again:
                     return
+                await self._clock.sleep(pause)  # A server may say all the time that something changed.
+                pause = min(2 * pause, LONGEST_PAUSE)
         finally:
             del self._listing[server.name]
 
@@ -230,7 +231,6 @@ class McpServers:
             title=found.title,
             seen=self._clock.now(),
             changed=before.link.changed + (before.tools != tools),
-            has_resources=found.has_resources,
             prompts=found.prompts,
         )
         await self._catalogue().put(link, tools if before.tools != tools or not before.link.seen else None)
@@ -257,10 +257,10 @@ class McpServers:
         *,
         reads: bool = True,
     ) -> Any:  # noqa: ANN401 - a result of the SDK
-        """Call a method of the SDK's client, once more where the connection was lost and nothing can have happened.
-        Raises `ToolError`."""
+        """Call a method of the SDK's client, again where the connection was lost and nothing happened. Raises
+        `ToolError`."""
         for is_last in (False, True):
-            connection = await self.connected(server, context.workspace)
+            connection = await self.connected(server, context.workspace, context.session)
             try:
                 return await self._asked(connection, what, context, named or {})
             except Lost as error:
@@ -272,15 +272,26 @@ class McpServers:
                 raise kind(f"The MCP server {server.name} went away during the call ({error}).{unknown}") from error
             except TimeoutError as error:
                 kind, more = (ToolError, "") if reads else (OutcomeUnknown, " Whether it was done is unknown.")
-                told = f"The MCP server {server.name} did not answer in time (`timeout` {server.settings.timeout:g} s)."
-                raise kind(told + more) from error
+                told = f"did not answer in time (`timeout` {server.settings.timeout:g} s).{more}"
+                raise kind(f"The MCP server {server.name} {told}") from error
         raise AssertionError("the second try ends it")
+
+    async def ask_alone(self, server: Server, workspace: str, *what: Any) -> Any:  # noqa: ANN401 - as above
+        """Call a method of the SDK's client outside of any run. Raises `ToolError`."""
+        try:
+            async with asyncio.timeout(server.settings.timeout):
+                return await (await self.connected(server, workspace)).ask(*what)
+        except (Lost, TimeoutError) as error:
+            raise ToolError(
+                f"The MCP server {server.name} did not answer: `/mcp test {server.name}` asks it."
+            ) from error
 
     async def _asked(
         self, connection: Connection, what: tuple[Any, ...], context: CallContext, named: Mapping[str, Any]
     ) -> Any:  # noqa: ANN401 - as above
         left, seconds = context.seconds_left(), connection.setup.server.settings.timeout
-        exchange, place = Exchange(context), self._places[self._key(connection.setup.server, context.workspace)]
+        key = self._key(connection.setup.server, context.workspace, context.session)
+        exchange, place = Exchange(context), self._places[key]
         place.calls += 1
         try:
             async with asyncio.timeout(seconds if left is None else min(left, seconds)) as timeout:

@@ -57,9 +57,13 @@ class McpServerSettings:
     )
     effects: Mapping[str, str] = section(dict, "What its tools do, by name: reads, keyed or writes.")
     parallel: bool = setting(False, "Whether its calls may run side by side with others that write.")
+    per_session: bool = setting(False, "Whether each session has a connection, and a program, of its own.")
     jail: bool = setting(True, "Whether a program started here runs behind the wall of commands.")
     roots: bool = setting(True, "Whether it is told the session's workspace.")
     elicitation: bool = setting(True, "Whether it may ask the person.")
+    sampling: Literal["off", "ask", "on"] = setting(
+        "off", "Whether it may ask your model during a call: never, after you allowed it, or at once."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

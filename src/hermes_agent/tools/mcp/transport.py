@@ -19,7 +19,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types.jsonrpc import jsonrpc_message_adapter
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.piped import ERRORS, Piped
@@ -38,9 +38,17 @@ Dropped = Callable[[str, str], None]
 """Called with a tool's name and the reason why it was taken out of a listing."""
 
 
+LISTED: Mapping[str, type[BaseModel]] = {
+    "tools": types.Tool,
+    "prompts": types.Prompt,
+    "resources": types.Resource,
+    "resourceTemplates": types.ResourceTemplate,
+}
+
+
 class ListFilter:
-    """The read stream of a connection without what would make the SDK refuse a whole listing: single tools that are
-    none. `dropped` is told of each."""
+    """The read stream of a connection without what would make the SDK refuse a whole listing: single things that the
+    protocol does not allow. `dropped` is told of each tool."""
 
     def __init__(self, stream: Any, dropped: Dropped) -> None:  # noqa: ANN401 - a stream of the SDK
         self._stream, self._dropped = stream, dropped
@@ -67,22 +75,23 @@ class ListFilter:
 
     def _cleaned(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
         result = getattr(getattr(item, "message", None), "result", None)
-        if isinstance(result, dict) and isinstance(tools := result.get("tools"), list):
-            result["tools"] = [each for each in tools if self._is_tool(each)]
+        for kind, model in LISTED.items():
+            if isinstance(result, dict) and isinstance(listed := result.get(kind), list):
+                result[kind] = [each for each in listed if self._is_valid(kind, model, each)]
         return item
 
-    def _is_tool(self, plain: object) -> bool:
-        name = str(plain.get("name", ""))[:200] if isinstance(plain, dict) else ""
+    def _is_valid(self, kind: str, model: type[BaseModel], plain: object) -> bool:
+        why = ""
         try:
-            tool = types.Tool.model_validate(plain, by_name=False)
+            found = model.model_validate(plain, by_name=False)
+            if isinstance(found, types.Tool) and found.input_schema.get("type") != "object":
+                why = "its parameters are not an object"
         except (ValidationError, RecursionError) as error:
             what = error.errors()[0]["loc"] if isinstance(error, ValidationError) and error.errors() else ("it",)
-            self._dropped(name, f"the protocol does not allow its {'.'.join(map(str, what))}")
-            return False
-        if tool.input_schema.get("type") != "object":
-            self._dropped(name, "its parameters are not an object")
-            return False
-        return True
+            why = f"the protocol does not allow its {'.'.join(map(str, what))}"
+        if why and kind == "tools":
+            self._dropped(str(plain.get("name", ""))[:200] if isinstance(plain, dict) else "", why)
+        return not why
 
 
 @asynccontextmanager
@@ -186,19 +195,49 @@ async def _lines(program: Piped) -> AsyncIterator[bytes]:
 _TOO_LONG = b'{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"The answer is longer than %d MB."}}'
 
 
+class _Bounded(httpx2.AsyncByteStream):
+    """The body of a response, no longer than `most` bytes."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, most: int) -> None:
+        self._stream, self._left = stream, most
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._stream:
+            self._left -= len(chunk)
+            if self._left < 0:
+                raise httpx2.StreamError(f"The answer is compressed, or longer than {LONGEST_MESSAGE >> 20} MB.")
+            yield chunk
+
+    async def aclose(self) -> None:
+        """See httpx2."""
+        await self._stream.aclose()
+
+
+async def _bounded(response: httpx2.Response) -> None:
+    """Bound a body, and refuse one that unpacks to nobody knows how much. The SDK bounds events."""
+    is_packed = response.headers.get("content-encoding", "identity") != "identity"
+    is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
+    if isinstance(response.stream, httpx2.AsyncByteStream) and (is_packed or not is_stream):
+        response.stream = _Bounded(response.stream, 0 if is_packed else LONGEST_MESSAGE)
+
+
 @asynccontextmanager
 async def http_streams(
     url: str, headers: Mapping[str, str], auth: httpx2.Auth | None, *, seconds: float, sse: bool
 ) -> AsyncIterator[Streams]:
-    """Context manager: the streams of an address. Redirects to another origin are not followed."""
+    """Context manager: the streams of an address. Redirects to another origin are not followed, and no message is
+    longer than `LONGEST_MESSAGE`."""
     async with AsyncExitStack() as closing:
 
         def client(*_: object, **__: object) -> httpx2.AsyncClient:
             limit = httpx2.Timeout(seconds, read=READ_SECONDS)
-            return httpx2.AsyncClient(headers=dict(headers), auth=auth, timeout=limit, follow_redirects=False)
+            given = {"accept-encoding": "identity", **headers}
+            hooks = {"response": [_bounded]}
+            return httpx2.AsyncClient(headers=given, auth=auth, timeout=limit, event_hooks=hooks)
 
         if sse:
             opened: AbstractAsyncContextManager[Streams] = sse_client(url, httpx_client_factory=client)
         else:
-            opened = streamable_http_client(url, http_client=await closing.enter_async_context(client()))
+            http = await closing.enter_async_context(client())
+            opened = streamable_http_client(url, http_client=http, max_sse_event_size=LONGEST_MESSAGE)
         yield await closing.enter_async_context(opened)

@@ -11,7 +11,7 @@ from pathlib import Path
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, HomeError
 from hermes_agent.host.paths import read_small
-from hermes_agent.sandbox.place import AlreadyStarted, Command, Place, Running
+from hermes_agent.sandbox.place import Command, Place, begun, end_of_output
 from hermes_agent.store.work.cron.records import Instant
 
 MOST_OUTPUT = 100_000
@@ -101,17 +101,7 @@ class Scripts:
         text = await asyncio.to_thread(command_of, self.folder, name)
         command = Command(text=text, folder=workdir, limit=self.seconds)
         exec_id = f"cron/{instant.job}-{instant.due}{part}"
-        running = await self._running(exec_id, command)
+        running = await begun(self.place, exec_id, command)
         ended = await running.wait()
-        size = await running.size()
-        read = await running.read(max(0, size - MOST_OUTPUT), MOST_OUTPUT)
+        read = await end_of_output(running, MOST_OUTPUT)
         return Output(text=read.decode("utf-8", "replace"), code=ended.code)
-
-    async def _running(self, exec_id: str, command: Command) -> Running:
-        try:
-            return await self.place.start(exec_id, command)
-        except AlreadyStarted:
-            found = await self.place.attach(exec_id)
-        if found is None:
-            raise HermesError(f"The script was started before, and its record {exec_id} is gone.")
-        return found

@@ -168,13 +168,9 @@ class Delegation:
     async def _is_open(self, session: str) -> bool:
         return any(child.is_open for child in await self._found([session]))
 
-    async def log(self, session: str) -> list[Entry]:
-        """The log of a child."""
-        return await self._store.history.entries(session)
-
-    async def label(self, session: str) -> Origin:
-        """The worst label of what a child has in view."""
-        return (await self._hermes.view(session)).label
+    async def log(self, session: str) -> tuple[list[Entry], Origin]:
+        """The log of a child, and the worst label of what it has in view."""
+        return await self._store.history.entries(session), (await self._hermes.view(session)).label
 
     # 2. End
 
@@ -198,17 +194,14 @@ class Delegation:
 
         async def change(tx: Transaction) -> None:
             for child in await self.children.awaited(tx, record.id, run):
-                if child.is_open:
-                    await self._leave(tx, child, now, stopped=stopped)
+                if child.is_open and stopped:
+                    await self.children.abandon(tx, child.session, STOPPED, now)
+                elif child.is_open:
+                    await self.children.send(tx, child.session)
                 elif child.call in open_calls and not stopped:
                     await self._post(tx, child, record, child.run)
 
         return change
-
-    async def _leave(self, tx: Transaction, child: Child, now: float, *, stopped: bool) -> None:
-        await self.children.deliver(tx, child.session, Delivery.NOBODY if stopped else Delivery.MAIL)
-        if stopped and await self.children.stop(tx, child.session, STOPPED, now):
-            await self.children.end(tx, child.session, Outcome.STOPPED, Report(summary=STOPPED).body, now)
 
     async def _post(self, tx: Transaction, child: Child, parent: SessionRecord, run: str) -> None:
         report, (principal, queue) = report_of(child), await self.children.address(tx, child)
@@ -216,7 +209,7 @@ class Delegation:
         letter = Inbound(
             source=NEWS,
             source_id=f"{child.session}:{run}",
-            principal=self._who(principal),
+            principal=self._standings.principal(principal),
             conversation=Conversation.parse(parent.conversation),
             parts=(Text(text=shown(child, report), origin=report.label),),
             received=child.ended or self._clock.now(),
@@ -265,13 +258,8 @@ class Delegation:
         scheduler.enqueue(child.session)
 
     async def hand_over(self, children: Sequence[Child], queue: str) -> None:
-        """Leave children to the workers of another queue."""
-        sessions = [child.session for child in children]
-        await self._store.write(lambda tx: self.children.hand_over(tx, sessions, queue))
-
-    def _who(self, principal: str) -> Principal:
-        platform, _, user = principal.partition(":")
-        return Principal(platform=platform, user=user, standing=self._standings.of(principal))
+        """Leave children, and the mail about them, to the workers of another queue."""
+        await self._store.write(lambda tx: self.children.hand_over(tx, children, queue))
 
 
 def outcome_of(ended: RunEnded) -> str:

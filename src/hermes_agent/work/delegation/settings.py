@@ -28,5 +28,6 @@ class DelegationSettings:
     effort: str = setting("", "Reasoning effort of the agents; empty: `model.reasoning_effort`.")
     child_seconds: float = setting(3600.0, "Seconds from its start until an agent has to end.", least=1)
     max_summary_chars: int = setting(24_000, "Characters of an agent's own words in its report.", least=100)
+    inherit_mcp: bool = setting(True, "Whether agents have the tools of MCP servers that their session has.")
     isolation: Isolation = setting(Isolation.TASK, "Where an agent works if the call does not say.")
     tell_background: bool = setting(True, "Whether a line tells the person that a background agent has ended.")

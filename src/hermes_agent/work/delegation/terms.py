@@ -13,6 +13,7 @@ from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import BadArguments, Refused
 from hermes_agent.core.events import Pinned
 from hermes_agent.core.mandate import Mandate, Work
+from hermes_agent.core.spending import Limit, Scope
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.work.delegation.settings import DelegationSettings
@@ -47,8 +48,8 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parent:
     """The session that delegates, as it is during the call: its run, its toolsets, the capabilities that it lacks, and
-    its pins. `principal` is who the children work for. `money` and `tokens` are what its limits leave, `fresh` whether
-    it belongs to no job yet."""
+    its pins. `principal` is who the children work for. `money` and `tokens` are what its limits leave, `of_job` is the
+    limit of its job (None: it has none, or no job yet)."""
 
     record: SessionRecord
     mandate: Mandate | None
@@ -59,6 +60,7 @@ class Parent:
     pins: tuple[Pinned, ...] = ()
     money: int | None = None
     tokens: int | None = None
+    of_job: Limit | None = None
     last_said: str = ""
 
     @property
@@ -91,15 +93,18 @@ def check_tasks(goal: str, context: str, tasks: Sequence[Task]) -> list[Task]:
     return wanted
 
 
-def narrowed(parent: Parent, asked: Sequence[str], role: Role, known: Collection[str], deepest: int) -> tuple[str, ...]:
+def narrowed(
+    parent: Parent, asked: Sequence[str], role: Role, known: Collection[str], settings: DelegationSettings
+) -> tuple[str, ...]:
     """The toolsets of a child. Raises `BadArguments` for an unknown name, `Refused` for one that it cannot have."""
+    deepest, never = settings.max_depth, NEVER if settings.inherit_mcp else NEVER | {"mcp"}
     if parent.depth >= deepest:
         raise Refused(
             f"Agents at depth {parent.depth} start no others (`delegation.max_depth` is {deepest}).",
             hint="Do it yourself, and say in your report what is left.",
         )
     splits = role is Role.ORCHESTRATOR and parent.depth + 1 < deepest
-    has = tuple(each for each in parent.toolsets if each not in NEVER and (each != DELEGATION or splits))
+    has = tuple(each for each in parent.toolsets if each not in never and (each != DELEGATION or splits))
     for name in asked:
         if name not in known:
             near = nearest_key(name, known)
@@ -115,15 +120,17 @@ def narrowed(parent: Parent, asked: Sequence[str], role: Role, known: Collection
 
 
 def mandate_of_child(
-    parent: Parent, settings: DelegationSettings, toolsets: tuple[str, ...], *, now: float, seconds_left: float | None
+    parent: Parent, settings: DelegationSettings, toolsets: tuple[str, ...], *, now: float, end: float | None
 ) -> Mandate:
-    """The mandate of a child that begins now. It inherits the deadline; each gets at most half of what is left of
+    """The mandate of a child that begins now. It inherits the `end`; each gets at most half of what is left of
     money and tokens, and all of a new job together no more."""
     above = parent.mandate
-    seconds = settings.child_seconds if seconds_left is None else min(settings.child_seconds, seconds_left)
+    until = now + settings.child_seconds
     money = None if parent.money is None else parent.money // 2
     tokens = None if parent.tokens is None else parent.tokens // 2
-    fresh = not parent.record.job
+    shared = parent.of_job or Limit(scope=Scope.JOB)
+    if not parent.record.job:
+        shared = Limit(scope=Scope.JOB, money=money, tokens=tokens)
     return Mandate(
         kind=Work.CHILD,
         parent=parent.record.id,
@@ -131,11 +138,11 @@ def mandate_of_child(
         toolsets=toolsets,
         denied=parent.lacks,
         turns=settings.max_turns,
-        until=now + seconds,
+        until=until if end is None else min(until, end),
         money=money,
         tokens=tokens,
-        job_money=money if fresh else above.job_money if above else None,
-        job_tokens=tokens if fresh else above.job_tokens if above else None,
+        job_money=shared.money,
+        job_tokens=shared.tokens,
         effort=settings.effort or (above.effort if above else ""),
         role=WORKER + (SPLITTING if DELEGATION in toolsets else ""),
     )

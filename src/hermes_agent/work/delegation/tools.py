@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from difflib import get_close_matches
 from typing import Literal
 
@@ -18,9 +18,11 @@ from hermes_agent.work.delegation.report import LOST, log_of, report_of, shown
 from hermes_agent.work.delegation.settings import DelegationSettings, Isolation
 from hermes_agent.work.delegation.terms import Parent, Role, Task, check_tasks, mandate_of_child, narrowed
 
-ParentOf = Callable[[CallContext], Awaitable[Parent]]
-Worktree = Callable[[CallContext, int], Awaitable[tuple[str, str, str]]]
-"""A git worktree for a child of this call: its folder, branch and commit. Raises `ToolError`."""
+ParentOf = Callable[[str, Collection[str]], Awaitable[Parent]]
+"""What a session has to give, for the people (by key) for whom its run works."""
+Worktree = Callable[[str, str, str], Awaitable[tuple[str, str, str]]]
+"""A git worktree of that name for a session's child, below a folder: its folder, branch and commit. Raises
+`ToolError`."""
 Keep = Callable[[str, str], Awaitable[str]]
 """Saves a text for a workspace; the file's path."""
 LARGEST_CONTEXT = 100_000
@@ -43,12 +45,16 @@ class Means:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What a call asks for all its tasks."""
+    """What a call asks for all its tasks, with the key and the label of its words. `asked`: toolsets; `until`: the end
+    of the run above, in seconds since 1970."""
 
-    toolsets: tuple[str, ...]
-    role: Role
-    isolation: Isolation
-    background: bool
+    key: str
+    origin: Origin
+    asked: Sequence[str] = ()
+    role: Role = Role.LEAF
+    isolation: Isolation | None = None
+    background: bool = True
+    until: float | None = None
 
 
 class DelegationTools:
@@ -84,40 +90,54 @@ class DelegationTools:
             isolation: worktree gives each a git worktree and branch
         """
         wanted = check_tasks(goal, context, tasks or [])
-        parent = await self._means.parent_of(call)
+        parent = await self._means.parent_of(call.session, call.speakers)
         if background and parent.depth:
             raise Refused("An agent waits for its own agents: only a conversation starts some in the background.")
-        role = role or Role.LEAF
-        chosen = narrowed(parent, toolsets or (), role, self._means.known(), self._settings.max_depth)
-        where = Isolation(isolation) if isolation else self._settings.isolation
-        wish = Wish(toolsets=chosen, role=role, isolation=where, background=background)
-        goals: dict[str, str] = {}
-        for n, task in enumerate(wanted, 1):
-            order = await self._order(call, parent, task, n, wish)
-            goals[await self._delegation.start(order)] = task.goal[:200]
+        left = call.seconds_left()
+        wish = Wish(
+            key=call.key,
+            origin=LABELS[call.trust],
+            asked=toolsets or (),
+            role=role or Role.LEAF,
+            isolation=Isolation(isolation) if isolation else None,
+            background=background,
+            until=None if left is None else self._means.clock.now() + left,
+        )
+        goals = await self.start(parent, wanted, wish)
         async with call.delegating(goals):
             found = [] if background else await self._delegation.wait(list(goals), call.progress)
         repeats = any(task.goal.strip() == parent.last_said.strip() for task in wanted)
         notes = [REPEATED] if repeats and not parent.depth else []
         return answer_to_call(goals, found, notes, background=background)
 
-    async def _order(self, call: CallContext, parent: Parent, task: Task, n: int, wish: Wish) -> Order:
-        folder, branch, base = call.workspace, "", ""
-        if wish.isolation is Isolation.WORKTREE:
-            folder, branch, base = await self._means.worktree(call, n)
+    async def start(self, parent: Parent, tasks: Sequence[Task], wish: Wish) -> dict[str, str]:
+        """Start children, or find those of an earlier attempt; their sessions with the goals in brief."""
+        toolsets = narrowed(parent, wish.asked, wish.role, self._means.known(), self._settings)
+        goals: dict[str, str] = {}
+        for n, task in enumerate(tasks, 1):
+            order = await self._order(parent, task, n, wish, toolsets)
+            goals[await self._delegation.start(order)] = task.goal[:200]
+        return goals
+
+    async def _order(self, parent: Parent, task: Task, n: int, wish: Wish, toolsets: tuple[str, ...]) -> Order:
+        session, isolation = parent.record.id, wish.isolation or self._settings.isolation
+        folder, branch, base = parent.record.workspace, "", ""
+        if isolation is Isolation.WORKTREE:
+            folder, branch, base = await self._means.worktree(session, f"{wish.key}:{n}", folder)
         context = task.context
         if len(context.encode()) > LARGEST_CONTEXT:
-            context = f"It is kept whole in `{await self._means.keep(call.workspace, context)}`: read that file."
-        now, left = self._means.clock.now(), call.seconds_left()
+            kept = await self._means.keep(parent.record.workspace, context)
+            context = f"It is kept whole in `{kept}`: read that file."
+        now = self._means.clock.now()
         child = Child(
             session="",
-            parent=call.session,
+            parent=session,
             run=parent.run,
-            call=parent_call(call),
+            call=wish.key.removeprefix(f"{session}-"),
             n=n,
             goal=task.goal,
             role=wish.role,
-            isolation=wish.isolation,
+            isolation=isolation,
             folder=folder,
             branch=branch,
             base=base,
@@ -127,11 +147,11 @@ class DelegationTools:
         )
         return Order(
             parent=parent,
-            mandate=mandate_of_child(parent, self._settings, wish.toolsets, now=now, seconds_left=left),
+            mandate=mandate_of_child(parent, self._settings, toolsets, now=now, end=wish.until),
             child=child,
-            key=call.key,
+            key=wish.key,
             context=context,
-            origin=LABELS[call.trust],
+            origin=wish.origin,
             model=self._settings.model or parent.record.model,
         )
 
@@ -160,16 +180,16 @@ class DelegationTools:
             case "say":
                 if not text.strip():
                     raise BadArguments("There is nothing to say - at `$.text`")
-                parent = await self._means.parent_of(call)
+                parent = await self._means.parent_of(call.session, call.speakers)
                 await self._delegation.say(child, text, parent.principal, LABELS[call.trust], call.key)
                 return _said(f"Told {child.session}. Its next report comes as a message.")
             case "stop":
                 stopped = await self._delegation.stop(child)
                 return _said(f"{child.session} {'is stopped' if stopped else 'has ended already'}.")
             case "log":
-                lines = log_of(await self._delegation.log(child.session))[-LAST_STEPS:]
-                label = await self._delegation.label(child.session)
-                return Answer(parts=(Text(text="\n".join([line_of(child), *lines]), origin=label),))
+                entries, label = await self._delegation.log(child.session)
+                lines = [line_of(child), *log_of(entries)[-LAST_STEPS:]]
+                return Answer(parts=(Text(text="\n".join(lines), origin=label),))
             case "wait":
                 async with call.delegating({child.session: child.goal[:200]}):
                     await self._delegation.wait([child.session], call.progress)
@@ -177,11 +197,6 @@ class DelegationTools:
             case _:
                 report = report_of(child)
                 return Answer(parts=(Text(text=shown(child, report), origin=report.label),))
-
-
-def parent_call(call: CallContext) -> str:
-    """The id of a call within its session."""
-    return call.key.removeprefix(f"{call.session}-")
 
 
 def answer_to_call(goals: dict[str, str], found: Sequence[Child], notes: Sequence[str], *, background: bool) -> Answer:
@@ -213,8 +228,8 @@ def named(children: Sequence[Child], name: str) -> Child:
         return found[0]
     ids = [child.session for child in children]
     near = get_close_matches(name, ids, 1, 0.3)
-    hint = f"Did you mean `{near[0]}`?" if near else "There are none." if not ids else f"There are: {', '.join(ids)}."
-    raise ToolError(f"No agent of this conversation has the id `{name[:80]}`.", hint=hint)
+    hint = f"Did you mean {near[0]}?" if near else "There are none." if not ids else f"There are: {', '.join(ids)}."
+    raise ToolError(f"{f'There is no agent {name[:80]}.' if name else 'Say which agent.'} {hint}")
 
 
 def _said(text: str) -> Answer:

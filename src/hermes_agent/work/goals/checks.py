@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -16,11 +15,13 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LimitReached, Unapproved
 from hermes_agent.core.events import Entry, MessageTaken, Replied, ToolEnded, ToolStarted
 from hermes_agent.core.messages import Origin, Role, Text, ToolResult
-from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, Place, PlaceFailed, Running
+from hermes_agent.sandbox.place import Command, Place, PlaceFailed, begun, end_of_output
 from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.store.work.cards import CLOSED, Status
 from hermes_agent.store.work.goals import Check, Criterion, Goal, Kind
+from hermes_agent.tools.danger.judging import only_reads
 from hermes_agent.tools.output import cleaned
-from hermes_agent.work.goals.judge import Judged, judged, question_of
+from hermes_agent.work.goals.judge import Judged, judged, object_in, question_of
 from hermes_agent.work.goals.rules import GONE, SHOWN
 
 AskJudge: TypeAlias = Callable[[Goal, SessionRecord, str], Awaitable[str]]
@@ -38,18 +39,9 @@ else find . -type f -size -1024k -not -path '*/.*' -not -path '*/__pycache__/*' 
 STATE_SECONDS = 60.0
 BRIEF_SECONDS = 30.0
 """How long a command may take in the check before the work, which somebody waits for."""
+PEOPLE = (Origin.OWNER, Origin.MEMBER)
 TRIES = 3
 """How often a command is begun whose end nobody saw."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
-    """What a command gave: exit code (None: nobody saw its end), seconds, the end of its output, and a hash of that."""
-
-    code: int | None
-    seconds: float
-    output: str = ""
-    output_hash: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,18 +59,29 @@ class Checker:
         """The receipts of all criteria that no model is needed for, under exec ids that begin with `name`. A command
         that was begun under its id is waited for. A `brief` check ends each command after some seconds."""
         seconds = min(self.seconds, BRIEF_SECONDS) if brief else self.seconds
-        found: list[Check] = []
-        for number, each in enumerate(goal.criteria):
-            if each.kind is Kind.BOARD:
-                found.append(await self._of_card(goal, each))
-            elif each.kind is not Kind.JUDGE:
-                found.append(await self._of_command(goal, each, f"{name}-{number}", seconds))
-        return found
+        facts = [(number, each) for number, each in enumerate(goal.criteria) if each.kind is not Kind.JUDGE]
+        reading = [fact for fact in facts if _only_reads(fact[1], goal.folder)]
+        found: dict[int, Check] = {}
 
-    async def words(self, goal: Goal, record: SessionRecord, entries: Sequence[Entry]) -> list[Check]:
-        """The receipts of the criteria in words, from one question to the judge. Raises `LimitReached`."""
+        async def check(number: int, each: Criterion) -> None:
+            if each.kind is Kind.BOARD:
+                found[number] = await self.of_card(goal, each)
+            else:
+                found[number] = await self._of_command(goal, each, f"{name}-{number}", seconds)
+
+        async with asyncio.TaskGroup() as group:
+            for fact in reading:
+                group.create_task(check(*fact), name="check")
+        for fact in facts:
+            if fact not in reading:
+                await check(*fact)
+        return [found[number] for number, _ in facts]
+
+    async def words(self, goal: Goal, record: SessionRecord | None, entries: Sequence[Entry]) -> list[Check]:
+        """The receipts of the criteria in words, from one question to the judge; none where no session has pursued the
+        goal. Raises `LimitReached`."""
         criteria = [each for each in goal.criteria if each.kind is Kind.JUDGE]
-        if not criteria:
+        if not criteria or record is None:
             return []
         began, last = self.clock.now(), _last_words(entries)
         if self.judge is None:
@@ -106,66 +109,47 @@ class Checker:
 
     async def folder(self, goal: Goal, name: str) -> str:
         """A line that changes with the files of the goal's folder."""
-        return (await self._run(f"{name}-state", STATE, goal.folder, STATE_SECONDS)).output
+        state = Criterion(kind=Kind.COMMAND, text=STATE)
+        return (await self._of_command(goal, state, f"{name}-state", STATE_SECONDS)).evidence
 
-    async def _of_card(self, goal: Goal, criterion: Criterion) -> Check:
+    async def of_card(self, goal: Goal, criterion: Criterion) -> Check:
+        """The receipt of a card, which nothing can make done where it is cancelled, archived or gone."""
         began = self.clock.now()
         state = await self.card(goal.principal, criterion.text) if self.card is not None else ""
-        verdict, told = "met" if state == "done" else "unmet", f"the card is {state}" if state else "no such card"
+        verdict = "met" if state == Status.DONE else "impossible" if state in ("", *CLOSED) else "unmet"
+        told = f"the card is {state}" if state else "no such card"
         seconds = self.clock.now() - began
         return Check(
             criterion=str(criterion), kind=criterion.kind, at=began, seconds=seconds, verdict=verdict, evidence=told
         )
 
-    async def _of_command(self, goal: Goal, criterion: Criterion, exec_name: str, seconds: float) -> Check:
-        began = self.clock.now()
+    async def _of_command(self, goal: Goal, criterion: Criterion, name: str, seconds: float) -> Check:
+        check = Check(criterion=str(criterion), kind=criterion.kind, at=self.clock.now(), seconds=0.0, verdict="unmet")
+        if self.place.name == "local" and not await asyncio.to_thread(Path(goal.folder).is_dir):
+            return replace(check, evidence=GONE)
         text = criterion.text if criterion.kind is Kind.COMMAND else file_command(criterion)
-        ran = await self._run(exec_name, text, goal.folder, seconds)
-        return Check(
-            criterion=str(criterion),
-            kind=criterion.kind,
-            at=began,
-            seconds=ran.seconds,
-            exit_code=ran.code,
-            verdict="met" if ran.code == 0 else "unmet",
-            evidence=self.redact(ran.output),
-            output_hash=ran.output_hash,
-        )
-
-    async def _run(self, name: str, text: str, folder: str, seconds: float) -> Ran:
-        if self.place.name == "local" and not await asyncio.to_thread(Path(folder).is_dir):
-            return Ran(code=None, seconds=0.0, output=GONE)
-        command = Command(text=text, folder=folder, limit=seconds)
+        command = Command(text=text, folder=goal.folder, limit=seconds)
         try:
             for number in range(TRIES):
-                running = await self._begun(f"{GROUP}/{name}{f'.{number}' if number else ''}", command)
+                running = await begun(self.place, f"{GROUP}/{name}{f'.{number}' if number else ''}", command)
                 ended = await running.wait()
                 if ended.code is not None:
                     break
-            return await _ran(running, ended)
+            tail = await end_of_output(running, SHOWN)
         except PlaceFailed as error:
-            return Ran(code=None, seconds=0.0, output=str(error))
-
-    async def _begun(self, exec_id: str, command: Command) -> Running:
-        if (running := await self.place.attach(exec_id)) is not None:
-            return running
-        with suppress(AlreadyStarted):
-            return await self.place.start(exec_id, command)
-        running = await self.place.attach(exec_id)
-        if running is None:
-            raise PlaceFailed(f"{exec_id} was begun elsewhere.")
-        return running
+            return replace(check, evidence=self.redact(str(error)))
+        return replace(
+            check,
+            seconds=ended.seconds,
+            exit_code=ended.code,
+            verdict="met" if ended.code == 0 else "unmet",
+            evidence=self.redact(cleaned(tail.decode("utf-8", "replace")).strip()),
+            output_hash=hashlib.sha256(tail).hexdigest()[:16],
+        )
 
 
-async def _ran(running: Running, ended: Ended) -> Ran:
-    size = await running.size()
-    tail = await running.read(max(0, size - SHOWN), SHOWN)
-    return Ran(
-        code=ended.code,
-        seconds=ended.seconds,
-        output=cleaned(tail.decode("utf-8", "replace")).strip(),
-        output_hash=hashlib.sha256(tail).hexdigest()[:16],
-    )
+def _only_reads(criterion: Criterion, folder: str) -> bool:
+    return criterion.kind is not Kind.COMMAND or only_reads(criterion.text, folder)
 
 
 def file_command(criterion: Criterion) -> str:
@@ -187,37 +171,19 @@ def effects_of(entries: Sequence[Entry]) -> str:
 
 
 def person_spoke(entries: Sequence[Entry]) -> bool:
-    """Whether the run took a message that the runtime did not write."""
-    return any(
-        isinstance(each.event, MessageTaken) and bool(each.event.principal) and not _is_own(each.event.message.parts[0])
-        for each in entries
-    )
-
-
-def _is_own(part: object) -> bool:
-    return isinstance(part, Text) and part.origin is Origin.RUNTIME
+    """Whether the run took a message of a person: reports of agents, and what the runtime says, are none."""
+    taken = [each.event.message.parts for each in entries if isinstance(each.event, MessageTaken)]
+    return any(isinstance(part, Text) and part.origin in PEOPLE for parts in taken for part in parts)
 
 
 def unapproved_in(entries: Sequence[Entry]) -> str:
     """The reason of the last call that nobody was there to approve; empty where there is none."""
     for entry in reversed(entries):
-        if isinstance(ended := entry.event, ToolEnded) and ended.is_error and (why := _unapproved(_said(ended))):
-            return why
+        if isinstance(ended := entry.event, ToolEnded) and ended.is_error:
+            told = object_in("".join(part.text for part in ended.message.parts if isinstance(part, ToolResult))) or {}
+            if told.get("kind") == Unapproved.kind:
+                return str(told.get("error", ""))
     return ""
-
-
-def _unapproved(text: str) -> str:
-    if f'"{Unapproved.kind}"' not in text:
-        return ""
-    try:
-        told = json.loads(text)
-    except ValueError:
-        return ""
-    return str(told.get("error", "")) if isinstance(told, dict) and told.get("kind") == Unapproved.kind else ""
-
-
-def _said(ended: ToolEnded) -> str:
-    return "".join(part.text for part in ended.message.parts if isinstance(part, ToolResult))
 
 
 def _last_words(entries: Sequence[Entry]) -> str:

@@ -11,9 +11,8 @@ from functools import partial
 from hermes_agent.core.chat import Busy, Conversation, Inbound, Principal
 from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError, LimitReached
+from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import Origin, Text
-from hermes_agent.core.spending import NANO
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.runs.front import Hermes
 from hermes_agent.store.database import Store
@@ -22,7 +21,7 @@ from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.work.goals import PURSUED_STATES, Check, Criterion, Goal, Kind, State
 from hermes_agent.tools.starting import exec_name, short_id
 from hermes_agent.work.goals.checks import Checker
-from hermes_agent.work.goals.rules import MOST_ACTIVE, SOURCE, first_words, message_id, problem_of
+from hermes_agent.work.goals.rules import MOST_ACTIVE, SOURCE, first_words, message_id, nanodollars, problem_of
 from hermes_agent.work.goals.settings import GoalSettings
 
 SPAN = re.compile(r"(\d+)\s*(s|m|h|d)")
@@ -94,9 +93,9 @@ def moment_of(text: str, now: float) -> float:
             then = here.replace(hour=hour, minute=minute, second=0, microsecond=0)
             return (then if then > here else then + timedelta(days=1)).timestamp()
         then = datetime.fromisoformat(words)
-    except ValueError:
+        return (then if then.tzinfo else then.astimezone()).timestamp()
+    except (ValueError, OverflowError):
         raise HermesError(f"`{text}` is no time. Say `10m`, `2h`, `15:30` or `2026-12-24 08:00`.") from None
-    return (then if then.tzinfo else then.astimezone()).timestamp()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,20 +123,20 @@ class Desk:
             if not mine:
                 raise HermesError("There is no goal. `/goal TEXT` sets one.")
             return next(iter([goal for goal in here if goal.state in PURSUED_STATES] or here or mine))
-        found = [goal for goal in goals if goal.id == name]
-        if not found:
+        found = await self.store.goals.get(name)
+        if found is None or not (who.sees_all or found.principal == who.key):
             near = nearest_key(name, [goal.id for goal in goals])
             raise HermesError(
                 f"There is no goal {name}." + (f" Did you mean {near}?" if near else " See `/goal list`.")
             )
-        return found[0]
+        return found
 
     async def create(self, who: Whose, wish: Wish, record: SessionRecord | None, folder: str) -> Checked:
         """Set a goal, which the session pursues. Its commands are run once before, for some seconds: where all criteria
         hold already, it is not begun unless `anyway`."""
         goal = await self._worded(who, wish, folder)
-        later = wish.later or record is None
-        if record is not None and not later:
+        record = None if wish.later else record
+        if record is not None:
             await self._check_free(record, goal)
         checks = await self.checker.facts(goal, f"{goal.id}-{goal.revision}-0", brief=True)
         met = len(checks) == len(goal.criteria) and all(each.verdict == "met" for each in checks)
@@ -145,7 +144,7 @@ class Desk:
             raise HermesError(
                 f"Already true: {', '.join(map(str, goal.criteria))}. The goal was not begun; `--anyway` begins it."
             )
-        if record is None or later:
+        if record is None:
             goal = replace(goal, state=State.DRAFT)
             await self.store.write(lambda tx: self.store.goals.put(tx, goal))
         else:
@@ -181,14 +180,14 @@ class Desk:
     async def _worded(self, who: Whose, wish: Wish, folder: str) -> Goal:
         criteria = wish.criteria
         turns = self.settings.max_turns if wish.turns is None else wish.turns
-        if problem := problem_of(wish.text, criteria, turns):
+        if problem := problem_of(wish.text, criteria, turns, wish.constraints):
             raise HermesError(problem)
         if not criteria:
             criteria = (Criterion(kind=Kind.JUDGE, text=wish.text.strip()),)
         await self._check_criteria(who, criteria, folder)
         money = self.settings.money if wish.money is None else wish.money
-        if money is not None and money < 0:
-            raise HermesError("Money cannot be negative.")
+        if wish.tokens is not None and wish.tokens < 0:
+            raise HermesError("Tokens cannot be negative.")
         return Goal(
             id=f"g_{self.ids.short()[:6]}",
             principal=who.key,
@@ -199,7 +198,7 @@ class Desk:
             constraints=wish.constraints,
             folder=folder,
             max_turns=turns,
-            money=None if money is None else round(money * NANO),
+            money=None if money is None else nanodollars(money),
             tokens=self.settings.tokens if wish.tokens is None else wish.tokens,
         )
 
@@ -227,13 +226,16 @@ class Desk:
         since = goal.since if record.id == goal.session else await self.store.history.last_number(record.id)
         return replace(goal, session=record.id, folder=goal.folder or record.workspace, since=since)
 
-    async def add(self, who: Whose, goal: Goal, *criteria: Criterion) -> Goal:
-        """Add criteria: a new revision."""
-        if problem := problem_of(goal.text, criteria, 1):
+    async def add(self, who: Whose, goal: Goal, *criteria: Criterion, instead: bool = False) -> Goal:
+        """Add criteria, or put them `instead` of those that are there: a new revision."""
+        if problem := problem_of(goal.text, (*goal.criteria, *criteria), 1, goal.constraints):
             raise HermesError(problem)
         await self._check_criteria(who, criteria, goal.folder)
         return await self._become(
-            goal, lambda now: replace(now, criteria=(*now.criteria, *criteria), revision=now.revision + 1)
+            goal,
+            lambda now: replace(
+                now, criteria=(*(() if instead else now.criteria), *criteria), revision=now.revision + 1
+            ),
         )
 
     async def resume(
@@ -242,8 +244,9 @@ class Desk:
         """Have this session pursue the goal, with `turns` more and `money` (US dollars) in all."""
         if not goal.is_open:
             raise HermesError(f"Goal {goal.id} is {goal.state}.")
-        if (turns is not None and turns < 1) or (money is not None and money < 0):
-            raise HermesError("Say how many turns more, at least 1, and how many dollars in all.")
+        if turns is not None and (problem := problem_of(goal.text, (), turns)):
+            raise HermesError(problem)
+        budget = None if money is None else nanodollars(money)
         await self._check_free(record, goal)
         as_it_is = turns is money is None and goal.state is State.ACTIVE and goal.session == record.id
         if as_it_is and await self.hermes.resume(record.id):
@@ -253,9 +256,10 @@ class Desk:
                 f"Its {goal.max_turns} turns are used up: `/goal resume {goal.id} turns N` gives it more."
             )
         placed = await self._placed(goal, record)
-
+        if goal.session != record.id:
+            await self._take_back(goal)
         words = f"Continue with the goal {goal.id}: {goal.text}" if goal.round else first_words(goal)
-        after = await self._begin(goal, record, words, partial(_resumed, placed, turns, money))
+        after = await self._begin(goal, record, words, partial(_resumed, placed, turns, budget))
         await self.show(after)
         return after
 
@@ -284,7 +288,10 @@ class Desk:
             there = await self.checker.place.list(exec_name(goal.session))
             found = [each for each in there if exec_id in (each, short_id(each))]
             if not found:
-                raise HermesError(f"There is no background command {exec_id} in the session of {goal.id}.")
+                raise HermesError(
+                    f"There is no background command {exec_id} in the session of {goal.id}. `/goal until TIME` waits "
+                    "for a time."
+                )
             exec_id = found[0]
         why = f"It waits for {exec_id}." if exec_id else "It waits until a time."
         return await self._become(
@@ -309,12 +316,9 @@ class Desk:
         name = f"{goal.id}:check:{self.ids.short()}"
         checks = await self.checker.facts(goal, name.replace(":", "-"))
         record = await self.store.sessions.get(goal.session) if goal.session else None
-        if record is not None and all(each.verdict == "met" for each in checks):
-            try:
-                entries = await self.store.history.entries(record.id, goal.since)
-                checks += await self.checker.words(goal, record, entries)
-            except LimitReached as limit:
-                raise HermesError(f"The judge cannot be asked: {limit}") from limit
+        if all(each.verdict == "met" for each in checks):
+            entries = await self.store.history.entries(goal.session, goal.since)
+            checks += await self.checker.words(goal, record, entries)
         met = len(checks) == len(goal.criteria) and all(each.verdict == "met" for each in checks)
 
         def become(now: Goal) -> Goal | None:
@@ -326,7 +330,8 @@ class Desk:
             await self.store.goals.keep(tx, goal, name, "", checks)
             return await self.store.goals.become(tx, goal.id, become)
 
-        after = await self.store.write(change) or goal
+        after = await self.store.write(change)
+        after = goal if after is None else await self._take_back(after)
         await self.show(after)
         return Checked(goal=after, checks=tuple(checks), met=met)
 
@@ -357,7 +362,7 @@ def begins(goal: Goal, record: SessionRecord, who: Principal, words: str, now: f
     )
 
 
-def _resumed(placed: Goal, turns: int | None, money: float | None, now: Goal) -> Goal:
+def _resumed(placed: Goal, turns: int | None, money: int | None, now: Goal) -> Goal:
     """A goal that another session, or the same one again, pursues."""
     return replace(
         _afresh(now),
@@ -368,7 +373,7 @@ def _resumed(placed: Goal, turns: int | None, money: float | None, now: Goal) ->
         round=now.round + 1,
         turns=now.turns + 1,
         max_turns=now.max_turns if turns is None else now.turns + turns,
-        money=now.money if money is None else round(money * NANO),
+        money=now.money if money is None else money,
     )
 
 

@@ -34,8 +34,10 @@ Answer with one JSON object and nothing else:
 "waiting": only time, or somebody else, can."""
 VERDICTS = ("met", "unmet", "impossible", "waiting")
 MOST_SHOWN = 40_000
-"""Characters of records: about 10,000 tokens."""
+"""Bytes of records: about 10,000 tokens."""
 ONE_RECORD, LAST_MESSAGE = 600, 4_000
+OWN_WORDS = frozenset({"todo", "goal"})
+"""Tools that answer with what the agent itself said: their results prove nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +58,7 @@ def records_of(entries: Sequence[Entry]) -> dict[int, str]:
     }
     found: dict[int, str] = {}
     for entry in entries:
-        if isinstance(ended := entry.event, ToolEnded):
+        if isinstance(ended := entry.event, ToolEnded) and ended.tool not in OWN_WORDS:
             text = "".join(part.text for part in ended.message.parts if isinstance(part, ToolResult))
             how = "FAILED" if ended.is_error else "ok"
             about = calls.get(ended.call_id, ended.tool)
@@ -69,7 +71,7 @@ def question_of(goal: Goal, criteria: Sequence[Criterion], entries: Sequence[Ent
     shown: list[str] = []
     size = 0
     for line in reversed(records_of(entries).values()):
-        size += len(line)
+        size += len(line.encode("utf-8", "replace"))
         if size > MOST_SHOWN:
             shown.append("(earlier ones are left out)")
             break
@@ -84,7 +86,8 @@ def question_of(goal: Goal, criteria: Sequence[Criterion], entries: Sequence[Ent
 
 def judged(answer: str, entries: Sequence[Entry]) -> Judged:
     """Read an answer. `met` holds only with evidence: numbers of successful results that are in these entries."""
-    found = _parsed(answer)
+    # The one repair is to leave out what stands around the object.
+    found = object_in(answer) or object_in(answer[answer.find("{") : answer.rfind("}") + 1])
     if found is None or found.get("verdict") not in VERDICTS:
         return Judged(verdict="garbled", why="The judge's answer could not be read.")
     verdict, why = str(found["verdict"]), str(found.get("missing") or "")[:500]
@@ -92,19 +95,17 @@ def judged(answer: str, entries: Sequence[Entry]) -> Judged:
         return Judged(verdict=verdict, why=why)
     given = found.get("evidence")
     numbers = [each for each in given if isinstance(each, int)] if isinstance(given, list) else []
-    proves = {entry.number for entry in entries if isinstance(entry.event, ToolEnded) and not entry.event.is_error}
+    results = [(entry.number, entry.event) for entry in entries if isinstance(entry.event, ToolEnded)]
+    proves = {number for number, event in results if not event.is_error and event.tool not in OWN_WORDS}
     if not numbers or not proves.issuperset(numbers):
         return Judged(verdict="unmet", why="It was called met without evidence that exists.")
     return Judged(verdict="met", why="evidence: " + ", ".join(f"#{each}" for each in numbers))
 
 
-def _parsed(answer: str) -> dict[str, object] | None:
-    """The JSON object of an answer; the one repair is to leave out what stands around it."""
-    for text in (answer, answer[answer.find("{") : answer.rfind("}") + 1]):
-        try:
-            found = json.loads(text)
-        except ValueError:
-            continue
-        if isinstance(found, dict):
-            return found
-    return None
+def object_in(text: str) -> dict[str, object] | None:
+    """The JSON object that a text is."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None

@@ -5,28 +5,37 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
 from hermes_agent.agent.mailbox import Change
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.stop import NEW_MESSAGE, WITHDRAWN
-from hermes_agent.core.chat import Busy, Content, Conversation, Inbound, Letter, Principal
-from hermes_agent.core.clock import Clock
-from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.chat import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.errors import HermesError, LimitReached, LostLease
-from hermes_agent.core.events import Entry, Notice, RunEnded
+from hermes_agent.core.events import Entry, RunEnded
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.spending import Scope
 from hermes_agent.host.tasks import spawn
-from hermes_agent.runs.front import Hermes
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.work.goal_rounds import MOST_ATTEMPTS, Round
-from hermes_agent.store.work.goals import Check, Goal, State
-from hermes_agent.work.goals.checks import Checker, effects_of, person_spoke, unapproved_in
-from hermes_agent.work.goals.rules import SOURCE, Decision, Found, after_run, blocked, continuation, decide, reported
+from hermes_agent.store.work.goals import Check, Goal, Kind, State
+from hermes_agent.work.goals.checks import effects_of, person_spoke, unapproved_in
+from hermes_agent.work.goals.desk import Desk
+from hermes_agent.work.goals.rules import (
+    FOR_CARDS,
+    SOURCE,
+    Decision,
+    Found,
+    after_run,
+    blocked,
+    continuation,
+    decide,
+    reported,
+)
 from hermes_agent.work.goals.settings import GoalSettings
 
 PEER_SECONDS = 5.0
@@ -34,23 +43,6 @@ PEER_SECONDS = 5.0
 MOST_AT_ONCE = 8
 """Checks and waits of one process at a time."""
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PursuitContext:
-    """What goals need of the system around them. `principal` gives a principal by key, `by_outbox` says whether news
-    for a platform go through the outbox, `show` writes the goal's file. `sessions`: whose goals this process pursues
-    (None: all of its queue)."""
-
-    store: Store
-    hermes: Hermes
-    clock: Clock
-    settings: GoalSettings
-    checker: Checker
-    principal: Callable[[str], Principal]
-    by_outbox: Callable[[str], bool]
-    show: Callable[[Goal], Awaitable[None]]
-    sessions: Collection[str] | None = None
 
 
 class Closing:
@@ -79,59 +71,61 @@ class Closing:
 
 class Pursuit:
     """Checks goals as a source of the alarm (`runs.alarm.Source`): claims due checks, looks at waiting goals, and tells
-    news. A check that was begun goes on after a crash under the same exec ids."""
+    news. A check that was begun goes on after a crash under the same exec ids.
 
-    def __init__(self, around: PursuitContext) -> None:
-        self._around = around
-        self._store, self._clock = around.store, around.clock
-        self._goals, self._rounds = around.store.goals, around.store.goal_rounds
-        self._queue = around.hermes.scheduler.queue
+    `tell` tells the news of a goal. `sessions`: whose goals this process pursues (None: all of its queue).
+    """
+
+    def __init__(
+        self, desk: Desk, tell: Callable[[Goal], Awaitable[None]], sessions: Collection[str] | None = None
+    ) -> None:
+        self._desk, self._tell, self._of = desk, tell, sessions
+        self._store, self._hermes, self._clock, self._checker = desk.store, desk.hermes, desk.clock, desk.checker
+        self._goals, self._rounds = self._store.goals, self._store.goal_rounds
+        self._queue = desk.hermes.scheduler.queue
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.ring: Callable[[], None] = lambda: None
         """Asks the alarm to look again."""
 
     # 1. What is due
 
-    @property
-    def _sessions(self) -> list[str] | None:
-        return None if self._around.sessions is None else sorted(self._around.sessions)
-
     async def next_due(self) -> float | None:
         """See `runs.alarm.Source`."""
-        if len(self._tasks) < MOST_AT_ONCE and await self._rounds.ready(self._queue, self._sessions):
+        if len(self._tasks) < MOST_AT_ONCE and await self._rounds.ready(self._queue, self._of):
             return 0.0
-        times = [self._due_at(goal) for goal in await self._mine()]
+        times = [await self._due_at(goal) for goal in await self._mine()]
         if await self._rounds.peers_check(self._queue):
             times.append(self._clock.now() + PEER_SECONDS)
         return min((each for each in times if each is not None), default=None)
 
-    def _due_at(self, goal: Goal) -> float | None:
+    async def _due_at(self, goal: Goal) -> float | None:
         if goal.id in self._tasks:
             return None
-        return 0.0 if goal.untold or goal.wait_exec else goal.wait_until
+        is_due = goal.untold or goal.wait_exec or (goal.why == FOR_CARDS and await self._has_cards(goal))
+        return 0.0 if is_due else goal.wait_until
+
+    async def _has_cards(self, goal: Goal) -> bool:
+        cards = [each for each in goal.criteria if each.kind is Kind.BOARD]
+        with suppress(HermesError):  # A board out of reach is looked at with the next check.
+            return all([(await self._checker.of_card(goal, each)).verdict == "met" for each in cards])
+        return False
 
     async def _mine(self) -> list[Goal]:
         """The goals with something due that this process looks after."""
-        found = await self._goals.due()
-        if self._around.sessions is not None:
-            return [goal for goal in found if goal.session in self._around.sessions]
-        lanes = [await self._store.read(partial(self._lane, goal.session)) for goal in found]
-        return [goal for goal, (_, queue) in zip(found, lanes, strict=True) if queue == self._queue]
-
-    async def _lane(self, session: str, tx: Transaction) -> tuple[int, str]:
-        return await self._rounds.lane(tx, session, hold=False)
+        found = await self._goals.due("" if self._of is not None else self._queue)
+        return [goal for goal in found if self._of is None or goal.session in self._of]
 
     async def fire(self) -> None:
         """See `runs.alarm.Source`."""
         now = self._clock.now()
         for goal in await self._mine():
-            due = self._due_at(goal)
+            due = await self._due_at(goal)
             if due is None or due > now:
                 continue
             act = self._tell(goal) if goal.untold else self._wait(goal) if goal.wait_exec else self.look_at(goal.id)
             self._spawn(goal.id, act)
         while len(self._tasks) < MOST_AT_ONCE:
-            if (claimed := await self._rounds.claim(self._queue, self._sessions)) is None:
+            if (claimed := await self._rounds.claim(self._queue, self._of)) is None:
                 return
             self._spawn(claimed.lease.id, self._work(claimed))
 
@@ -184,7 +178,7 @@ class Pursuit:
         await self._store.write(change)
 
     async def _wait(self, goal: Goal) -> None:
-        running = await self._around.checker.place.attach(goal.wait_exec)
+        running = await self._checker.place.attach(goal.wait_exec)
         if running is not None:
             await running.wait()
         await self.look_at(goal.id)
@@ -205,7 +199,7 @@ class Pursuit:
             await self._put_back(claimed, counts=True)
 
     async def _put_back(self, claimed: Round, *, counts: bool = False) -> None:
-        await self._rounds.release(claimed, "the check failed" if counts else "", counts=counts)
+        await self._rounds.claims.release(claimed.lease, "the check failed" if counts else "", counts=counts)
         await self._store.write(_ring)
 
     async def _check(self, claimed: Round) -> None:
@@ -213,24 +207,27 @@ class Pursuit:
         if goal is None or record is None or not _is_current(goal, claimed):
             await self._store.write(partial(self._end_stale, claimed))
             return
-        if claimed.attempts > MOST_ATTEMPTS:
-            given_up = blocked(goal, "The program died in its check again and again.")
+        is_guest = self._desk.who(record.principal).standing is Standing.GUEST
+        if is_guest or claimed.attempts > MOST_ATTEMPTS:
+            crashed = "The program died in its check again and again."
+            why = f"{record.principal} may not use this agent any more." if is_guest else crashed
+            given_up = blocked(goal, why)
             await self._commit(claimed, goal, record, [], Decision(goal=given_up, news=given_up.untold))
             return
         name = claimed.lease.id.replace(":", "-")
         entries = await self._store.history.entries(claimed.session, goal.since)
         run = [each for each in entries if each.number > claimed.after]
-        checks = await self._around.checker.facts(goal, name)
+        checks = await self._checker.facts(goal, name)
         spent = await self._is_spent(goal)
         if not spent and all(each.verdict == "met" for each in checks):
             try:
-                checks += await self._around.checker.words(goal, record, entries)
+                checks += await self._checker.words(goal, record, entries)
             except LimitReached:
                 spent = True
         found = await self._found(goal, name, checks, run, spent=spent)
-        decision = decide(goal, checks, found, self._around.settings)
+        decision = decide(goal, checks, found, self._desk.settings)
         decision = reported(goal, decision, goal.said, found.now)
-        await self._rounds.check(claimed)
+        await self._rounds.claims.check(claimed.lease)
         await self._commit(claimed, goal, record, checks, decision)
 
     async def _end_stale(self, claimed: Round, tx: Transaction) -> None:
@@ -251,7 +248,7 @@ class Pursuit:
         is_met = len(checks) == len(goal.criteria) and all(each.verdict == "met" for each in checks)
         return Found(
             now=self._clock.now(),
-            folder="" if is_met else await self._around.checker.folder(goal, name),
+            folder="" if is_met else await self._checker.folder(goal, name),
             effects=effects_of(run),
             spoke=person_spoke(run),
             unapproved=unapproved_in(run),
@@ -259,11 +256,9 @@ class Pursuit:
         )
 
     async def _is_spent(self, goal: Goal) -> bool:
-        if not goal.limits:
-            return False
         spent = await self._store.usage.spent(Scope.JOB, (goal.job,))
-        money = goal.money is not None and spent.money >= goal.money
-        return money or (goal.tokens is not None and spent.tokens >= goal.tokens)
+        used = ((goal.money, spent.money), (goal.tokens, spent.tokens))
+        return any(limit is not None and amount >= limit for limit, amount in used)
 
     async def _commit(
         self, claimed: Round, goal: Goal, record: SessionRecord, checks: Sequence[Check], decision: Decision
@@ -281,7 +276,7 @@ class Pursuit:
             tx.rings.add("")
             await self._goals.keep(tx, goal, claimed.lease.id, claimed.run, checks)
             if decision.continues and not pending:
-                who = self._around.principal(record.principal)
+                who = self._desk.who(record.principal)
                 inbound = _next_message(claimed.lease.id, record, after, checks, who, self._clock.now())
                 await self._store.inbox.accept(inbound, record.id, queue or self._queue, tx=tx)
             return after
@@ -290,32 +285,9 @@ class Pursuit:
         if after is None:
             return
         if decision.continues:
-            self._around.hermes.scheduler.bus.start_run(record.id)
-            self._around.hermes.scheduler.enqueue(record.id)
-        await self._around.show(after)
-
-    # 4. News
-
-    async def _tell(self, goal: Goal) -> None:
-        """Tell the person what became of the goal: by the outbox once, elsewhere as a notice in the session."""
-        record = await self._store.sessions.get(goal.session) if goal.session else None
-        if record is not None and not self._around.by_outbox(record.surface):
-            await self._around.hermes.notify(record, Notice(text=goal.untold, level="news"))
-
-        async def change(tx: Transaction) -> Goal | None:
-            told = await self._goals.become(tx, goal.id, lambda there: _told(there, goal.untold))
-            if told is not None and record is not None and self._around.by_outbox(record.surface):
-                letter = Letter(
-                    key=f"{SOURCE}:{goal.id}:{goal.revision}:{goal.round}:{goal.state}",
-                    to=Conversation.parse(record.conversation),
-                    content=Content(text=goal.untold),
-                    session=record.id,
-                )
-                await self._store.outbox.put(tx, letter)
-            return told
-
-        told = await self._store.write(change)
-        await self._around.show(goal if told is None else told)
+            self._hermes.scheduler.bus.start_run(record.id)
+            self._hermes.scheduler.enqueue(record.id)
+        await self._desk.show(after)
 
 
 def _after(there: Goal, claimed: Round, decision: Decision, pending: int) -> Goal | None:
@@ -346,10 +318,6 @@ def _next_message(
 def _is_current(goal: Goal, claimed: Round) -> bool:
     """Whether the check is still of this goal: neither a revision nor a later run came after it."""
     return (goal.state, goal.revision, goal.round) == (State.CHECKING, claimed.revision, claimed.round)
-
-
-def _told(there: Goal, news: str) -> Goal | None:
-    return replace(there, untold="") if there.untold == news else None
 
 
 async def _ring(tx: Transaction) -> None:

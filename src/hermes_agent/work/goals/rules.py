@@ -8,15 +8,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Outcome, RunEnded
+from hermes_agent.core.spending import NANO
 from hermes_agent.store.work.goals import Check, Criterion, Goal, Kind, State
 from hermes_agent.work.goals.settings import GoalSettings
 
 SOURCE = "goal"
 """The source of messages that go on with a goal; their id is `ID:REVISION:ROUND`."""
 LONGEST = 4_000
-"""Characters of a goal's text."""
-MOST_ACTIVE = 10
+"""Characters of a goal's text, and of each criterion and constraint."""
+MOST_TURNS, MOST_DOLLARS = 1_000, 1_000_000
+MOST_ACTIVE, MOST_CRITERIA = 10, 20
 SHOWN = 2_000
 """Bytes of a failing output that the agent is shown."""
 MOST_DRIFT = 5
@@ -28,6 +31,7 @@ FIRST_RETRY = 30.0
 """Seconds until a judge that could not be reached is asked again, doubling."""
 OUT_OF_BUDGET = ("money limit", "token limit")
 GONE = "the folder is gone"
+FOR_CARDS = "It waits for cards that others work on."
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?\S*|0x[0-9a-fA-F]+|\d+(\.\d+)?")
 _TEMPORARY = re.compile(r"/tmp/\S+")
 
@@ -73,14 +77,17 @@ def after_run(goal: Goal, ended: RunEnded, most: GoalSettings) -> Goal | None:
 
 def limited(goal: Goal, why: str) -> Goal:
     """The goal at a limit of turns, money or tokens."""
-    told = f"Goal {goal.id} stopped at a limit: {why} `/goal resume {goal.id} turns N budget DOLLARS` continues it."
-    return replace(goal, state=State.LIMITED, why=why, untold=told)
+    return _halted(goal, State.LIMITED, "stopped at a limit", why, " turns N budget DOLLARS")
 
 
 def blocked(goal: Goal, why: str) -> Goal:
     """The goal as it waits for a person."""
-    told = f"Goal {goal.id} is blocked: {why} `/goal resume {goal.id}` continues it."
-    return replace(goal, state=State.BLOCKED, why=why, untold=told)
+    return _halted(goal, State.BLOCKED, "is blocked", why)
+
+
+def _halted(goal: Goal, state: State, how: str, why: str, more: str = "") -> Goal:
+    told = f"Goal {goal.id} {how}: {why} `/goal resume {goal.id}{more}` continues it."
+    return replace(goal, state=state, why=why, untold=told)
 
 
 def decide(goal: Goal, checks: Sequence[Check], found: Found, most: GoalSettings) -> Decision:
@@ -104,7 +111,7 @@ def _needs_person(goal: Goal, checks: Sequence[Check], found: Found) -> str:
     """Why only a person can go on; empty where the agent may."""
     impossible = [each for each in checks if each.verdict == "impossible"]
     if impossible:
-        return f"It was judged impossible: {impossible[0].evidence}"
+        return f"{impossible[0].criterion} cannot be met: {impossible[0].evidence}"
     if any(each.evidence == GONE for each in checks):
         return f"{goal.folder} is gone."
     if found.unapproved:
@@ -118,10 +125,10 @@ def _going_on(goal: Goal, checks: Sequence[Check], found: Found, most: GoalSetti
     if goal.unreached:
         later = found.now + FIRST_RETRY * 2 ** (goal.unreached - 1)
         return Decision(goal=replace(goal, state=State.WAITING, why="The judge is out of reach.", wait_until=later))
-    if any(each.verdict == "waiting" for each in checks):
-        return Decision(
-            goal=replace(goal, state=State.WAITING, why="It was judged to wait.", wait_until=found.now + PAUSE)
-        )
+    is_for_cards = {each.kind for each in checks if each.verdict != "met"} == {Kind.BOARD}
+    if is_for_cards or any(each.verdict == "waiting" for each in checks):
+        why = FOR_CARDS if is_for_cards else "It was judged to wait."
+        return Decision(goal=replace(goal, state=State.WAITING, why=why, wait_until=found.now + PAUSE))
     if found.spent:
         return _stopped(limited(goal, "Its money or tokens are used up."))
     goal = marked(goal, checks, found)
@@ -204,18 +211,32 @@ def first_words(goal: Goal) -> str:
     return "\n".join([*lines, *(f"Constraint: {each}" for each in goal.constraints)])
 
 
-def problem_of(text: str, criteria: Sequence[Criterion], turns: int) -> str:
+def problem_of(text: str, criteria: Sequence[Criterion], turns: int, constraints: Sequence[str] = ()) -> str:
     """Why a goal cannot be set so; empty where it can."""
     if not text.strip():
         return "Say what is to be reached."
-    if len(text) > LONGEST:
+    for each in (text, *(one.text for one in criteria), *constraints):
+        if len(each) > LONGEST:
+            return (
+                f"A goal, a criterion and a constraint have at most {LONGEST:,} characters; this has {len(each):,}. "
+                "Put the rest into a file, and name it."
+            )
+    several = [*(one.text for one in criteria), *constraints]
+    if len(several) > MOST_CRITERIA or sum(map(len, several)) > 3 * LONGEST:
+        return f"Criteria and constraints are at most {MOST_CRITERIA}, of {3 * LONGEST:,} characters in all."
+    if not 1 <= turns <= MOST_TURNS:
         return (
-            f"A goal has at most {LONGEST:,} characters; this has {len(text):,}. Put the rest into a file, and name it."
+            f"A goal takes at least one turn, not {turns}." if turns < 1 else f"It takes at most {MOST_TURNS:,} turns."
         )
-    if turns < 1:
-        return f"A goal takes at least one turn, not {turns}."
     empty = [each for each in criteria if not each.text.strip()]
     return f"A criterion of the kind {empty[0].kind} is empty." if empty else ""
+
+
+def nanodollars(dollars: float) -> int:
+    """Money of a goal. Raises `HermesError` for what no limit can be."""
+    if not 0 <= dollars <= MOST_DOLLARS:
+        raise HermesError(f"Money cannot be negative, nor more than {MOST_DOLLARS:,} US dollars.")
+    return round(dollars * NANO)
 
 
 def tail(goals: Sequence[Goal], session: str) -> str:
@@ -230,7 +251,8 @@ def tail(goals: Sequence[Goal], session: str) -> str:
         lines += [f"  - {_short(one, 200)}" for one in list(wanted)[:6]]
         lines += [f"  - Constraint: {_short(one, 200)}" for one in each.constraints[:3] if here]
     text = "\n".join(lines)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}\n[more: the tool `goal` shows all]"
+    shown = text.encode("utf-8", "replace")[:SHOWN].decode("utf-8", "ignore")
+    return text if shown == text else f"{shown}\n[more: the tool `goal` shows all]"
 
 
 def _short(text: str, most: int) -> str:

@@ -1,0 +1,76 @@
+"""`hermes mcp serve`: one client over standard input and output. Needs the extra `mcp`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Any, BinaryIO
+
+from mcp.server.stdio import stdio_server
+
+from hermes_agent.app.opening import Options, open_system
+from hermes_agent.app.operations.access import Access
+from hermes_agent.host.loops import told_to_end
+from hermes_agent.host.paths import Home, current_folder
+from hermes_agent.host.tasks import in_own_thread, spawn
+from hermes_agent.mcp_server.adapter import server_of
+from hermes_agent.mcp_server.offer import HermesOffer
+
+LONGEST = 64 << 20
+"""Bytes of one message; the rest of a longer one is no message."""
+
+
+async def serve(home: Home, remark: Callable[[str], None], *, model: str = "") -> None:
+    """Serve the person of this machine until the client closes its end, or the process is asked to end. `model`
+    answers (empty: the usual one), `remark` gets what a person should know."""
+    wire = Wire()
+    with told_to_end() as told:
+        async with open_system(home, Options(model=model)) as system:
+            if system.notice:
+                remark(system.notice)
+            access = Access(system=system, who=system.owner, folder=str(current_folder()))
+            server = server_of(HermesOffer(access))
+            serving, ending = spawn(_serve(server, wire), name="MCP"), spawn(told.wait(), name="told to end")
+            await asyncio.wait((serving, ending), return_when=asyncio.FIRST_COMPLETED)
+            ending.cancel()
+            serving.cancel()
+            await asyncio.wait((serving,))
+
+
+async def _serve(server: Any, wire: Wire) -> None:  # noqa: ANN401 - the SDK's
+    async with stdio_server(wire, wire) as (read, write):  # type: ignore[arg-type]  # the methods that it uses
+        await server.run(read, write, server.create_initialization_options())
+
+
+class Wire:
+    """The client's pipes. From its making on what else this process reads and prints does not reach them. Whoever reads
+    or writes them can be cancelled, unlike in the SDK."""
+
+    def __init__(self) -> None:
+        self._input, self._output = _moved(0, os.open(os.devnull, os.O_RDONLY)), _moved(1, os.dup(2))
+
+    def __aiter__(self) -> Wire:
+        return self
+
+    async def __anext__(self) -> str:
+        if not (line := await in_own_thread(partial(self._input.readline, LONGEST))):
+            raise StopAsyncIteration
+        return line.decode("utf-8", "replace")
+
+    async def write(self, text: str) -> None:
+        """Write a message."""
+        await in_own_thread(partial(self._output.write, text.encode()))
+
+    async def flush(self) -> None:
+        """See the SDK."""
+        await in_own_thread(self._output.flush)
+
+
+def _moved(number: int, instead: int) -> BinaryIO:
+    """A standard stream under another number, and `instead` in its place."""
+    found = os.fdopen(os.dup(number), "wb" if number else "rb")
+    os.dup2(instead, number)
+    os.close(instead)
+    return found
