@@ -56,6 +56,7 @@ PROGRAM = {
     "app/commands/stop.py": "",
     "gateway/server.py": "import hermes_agent.app.opening",
     "api/serve.py": "import hermes_agent.app.opening",
+    "acp/serve.py": "import hermes_agent.app.opening",
     "mcp_server/adapter.py": "import hermes_agent.app.opening",
     "gateway/channels/irc.py": "",
     "gateway/channels/xmpp.py": "",

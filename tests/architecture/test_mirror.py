@@ -16,6 +16,7 @@ pytestmark = pytest.mark.timeout(120)  # The first of a process parses everythin
 
 # Files, or whole folders, whose tests stand elsewhere, and where.
 ELSEWHERE: dict[str, str] = {
+    "acp": "tests/acp/test_journeys.py",  # over the connection of an editor
     "providers/dialects": "tests/contracts/test_dialects.py",  # one suite over the table
     "gateway/channels": "tests/contracts/test_channels.py",  # one suite over the table
     "memory/backends": "tests/contracts/test_memory_backends.py",  # the same, and one that has tests of its own too

@@ -33,7 +33,11 @@ BOUNDARIES: dict[str, set[str]] = {
         "src/hermes_agent/work/cron/firing.py",
     },
     "one HTTP request": {"src/hermes_agent/host/inbound/connection.py"},
-    "one event listener": {"src/hermes_agent/runs/event_bus.py", "src/hermes_agent/cli/chat/chat.py"},
+    "one event listener": {
+        "src/hermes_agent/runs/event_bus.py",
+        "src/hermes_agent/cli/chat/chat.py",
+        "src/hermes_agent/acp/following.py",
+    },
 }
 
 # Where a failure of any kind is not ended but handed, as it is, to the one who waits for it in another thread or task.

@@ -13,6 +13,7 @@ from tests.architecture.source import ROOT
 from tests.doubles.model_servers import anthropic_model, responses_model
 
 HEAVY = {"click", "httpx2", "prompt_toolkit", "rich", "httptools", "asyncpg", "yaml", "ruamel"}
+HEAVY |= {"acp", "pydantic"}
 HEAVY |= {"pypdf", "docx", "openpyxl", "lxml", "trafilatura", "selectolax"}
 
 

@@ -22,9 +22,10 @@ from hermes_agent.api.response_schemas import (
     ChunkChoice,
     Delta,
 )
-from hermes_agent.api.run_view import CHAT, RunView, Words, shown
+from hermes_agent.api.run_view import CHAT, RunView, shown
 from hermes_agent.api.service import SELF, Begun, Wish
 from hermes_agent.core.errors import HermesError
+from hermes_agent.core.streamed import Words
 from hermes_agent.host.inbound.message import DONE, Refused, event, streamed
 from hermes_agent.host.tasks import spawn
 

@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 from hermes_agent.api.requests import Said, origin_of, parts_of, text_of
-from hermes_agent.api.run_view import BETWEEN
 from hermes_agent.core.chat import INSTRUCTIONS, SYSTEM_PIN, Principal
 from hermes_agent.core.events import Durable, Entry, MessageTaken, Pinned, Replied, RunEnded, Undone
 from hermes_agent.core.messages import Message, Role, StopReason, Text, Usage
+from hermes_agent.core.streamed import BETWEEN
 
 
 def mark_of(instructions: str, first: str) -> str:

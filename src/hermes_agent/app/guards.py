@@ -258,7 +258,7 @@ def permission_of(needs: Needs) -> Permission:
 
 def permission_hook(needs: Needs, standpoint: Standpoint, judge: Ask) -> PermissionHook:
     """Factory of the permission hook, with the auxiliary judge in mode `smart`."""
-    is_smart = needs.get(ApprovalSettings).mode == "smart"
+    is_smart = (standpoint.mode or needs.get(ApprovalSettings).mode) == "smart"
     return PermissionHook(
         permission=needs.made(PERMISSION),
         commands=partial(needs.made, TOOLSETS["shell"]),

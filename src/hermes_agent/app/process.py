@@ -10,7 +10,7 @@ from hermes_agent.app.chats.people import People
 from hermes_agent.app.chats.platforms import PlatformOf, own_platform
 from hermes_agent.app.folder_trust import TrustedFolders
 from hermes_agent.app.skills import Reserved
-from hermes_agent.app.tool_sources import FixedTools, ToolSource
+from hermes_agent.app.tool_sources import EditorServers, FixedTools, ToolSource
 from hermes_agent.core.chat import Principal, Standings
 from hermes_agent.core.clock import Clock, Ids
 from hermes_agent.core.dataclass import dataclass
@@ -24,6 +24,7 @@ from hermes_agent.replay.seam import Book, Seam
 from hermes_agent.runs.front import Hermes
 from hermes_agent.runs.one_run import Afterwards, ClosingsOf, Service, no_closings
 from hermes_agent.store.database import Store
+from hermes_agent.tools.files.buffers import Buffers
 from hermes_agent.tools.permission.unasked import Unasked
 from hermes_agent.tools.surfaces import StandingOf, standing_here
 
@@ -111,8 +112,8 @@ class Process:
 
     `seam` is the interface to the world (seam) that recordings and replays stand behind, with the clock and ids that
     runs see; `machine` is the real clock. `limits`: those of a replay. `standings` gives roles, `unasked` the runs
-    without approval questions, `reserved` the names that skills may not have, `folders` the folders that the owner
-    trusts; `owner` is this machine's person.
+    without approval questions, `buffers` and `editor_servers` what an editor gives to sessions, `reserved` the names
+    that skills may not have, `folders` the folders that the owner trusts; `owner` is this machine's person.
     `hermes`, the front door to runs, exists before anything is built from settings.
     """
 
@@ -130,6 +131,8 @@ class Process:
     reserved: Reserved
     limits: Rules | None = None
     unasked: Unasked = field(default_factory=Unasked)
+    buffers: Buffers = field(default_factory=Buffers)
+    editor_servers: EditorServers = field(default_factory=EditorServers)
     hermes: Hermes = field(init=False)
     folders: TrustedFolders = field(init=False)
 

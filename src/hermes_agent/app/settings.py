@@ -71,6 +71,18 @@ class ApiSettings:
     workspace: str = setting("", "Folder in which runs work; empty: `workspace` in the home.")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcpSettings:
+    """Settings of `hermes acp`, the agent in editors."""
+
+    busy: Literal["steer", "queue"] = setting(
+        "steer", "A prompt during a run: steer: the model reads it at its next turn; queue: it waits for the end."
+    )
+    on_leave: Literal["stop", "finish"] = setting("stop", "What becomes of runs when the editor leaves.")
+    editor_buffers: bool = setting(True, "Whether files are read as the editor holds them, also unsaved.")
+    trust_servers: bool = setting(False, "Whether MCP servers of the editor are used without a question.")
+
+
 def standing_by_key(settings: ApiSettings, principal: str) -> Standing | None:
     """The role of a principal that authenticated with an API key; None for other principals."""
     platform, _, name = principal.partition(":")
@@ -202,7 +214,7 @@ class Settings:
     skills: SkillSettings = section(SkillSettings, "Skills.")
     learning: LearningSettings = section(LearningSettings, "Reviews that learn from conversations.")
     curator: CuratorSettings = section(CuratorSettings, "The curator of the skills that the agent made.")
-    tools: Mapping[str, SurfaceTools] = section(dict, "Toolsets by surface: cli, library, webhook, guest, ...")
+    tools: Mapping[str, SurfaceTools] = section(dict, "Toolsets by surface: cli, acp, library, webhook, guest, ...")
     mcp_servers: Mapping[str, McpServerSettings] = section(dict, "MCP servers, by name.")
     board: BoardSettings = section(BoardSettings, "The board of cards that worker processes do.")
     gateway: GatewaySettings = section(GatewaySettings, "Chat platforms.")
@@ -210,6 +222,7 @@ class Settings:
     cron: CronSettings = section(CronSettings, "Scheduled jobs.")
     hooks: Mapping[str, HookSettings] = section(dict, "Your programs that run on events, by name.")
     api: ApiSettings = section(ApiSettings, "The API server.")
+    acp: AcpSettings = section(AcpSettings, "The agent in editors.")
     webhooks: WebhookSettings = section(WebhookSettings, "Webhook routes.")
     secrets: Mapping[str, SecretUse] = section(dict, "Secrets that tools may name, and where each may go.")
 

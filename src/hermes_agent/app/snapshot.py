@@ -25,7 +25,7 @@ from hermes_agent.app.models import Answerer, Models, StoredCoolDowns, route_of,
 from hermes_agent.app.process import Options, Process
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Reserved
-from hermes_agent.app.tool_sources import MEMORY
+from hermes_agent.app.tool_sources import MEMORY, EditorServers
 from hermes_agent.app.toolkit import CLI, Toolkit, needs_of
 from hermes_agent.app.work import (
     ALARMS,
@@ -63,6 +63,7 @@ from hermes_agent.runs.one_run import Afterwards
 from hermes_agent.sandbox.place import Place, PlaceFailed
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.tools.files.buffers import Buffers
 from hermes_agent.tools.permission.unasked import Unasked
 from hermes_agent.tools.surfaces import OPEN_WALLS, UNATTENDED, rules_of
 from hermes_agent.tools.todo import Todos
@@ -75,7 +76,8 @@ if TYPE_CHECKING:
     from hermes_agent.runs.alarm import Source
 
 HOOKS = "hermes_agent.app.hooks:hooks_of"
-EFFORT = "effort"
+EFFORT, APPROVE = "effort", "approvals"
+"""What a session may choose for itself: its facts by these names."""
 
 
 class SettingsSnapshot:
@@ -100,7 +102,9 @@ class SettingsSnapshot:
             self.settings,
             {
                 Book: self.book,
+                Buffers: process.buffers,
                 Clock: process.machine,
+                EditorServers: process.editor_servers,
                 Hermes: process.hermes,
                 Http: process.http,
                 Notes: self.notes,
@@ -316,6 +320,7 @@ async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
             attended=attended,
             session=record.id,
             surface=_surface(snapshot, record),
+            mode=chosen.get(APPROVE, ""),
         ),
         effort=(mandate.effort if mandate else "") or chosen.get(EFFORT, "") or settings.model.reasoning_effort,
         max_parallel=settings.agent.max_parallel,
@@ -341,14 +346,14 @@ def _surface(snapshot: SettingsSnapshot, record: SessionRecord) -> str:
 async def _offered(
     snapshot: SettingsSnapshot, record: SessionRecord, window: int, mandate: Mandate | None
 ) -> tuple[Toolbox, Offer]:
-    await snapshot.toolkit.ready()
+    await snapshot.toolkit.ready(record.id)
     surface, narrowed = _surface(snapshot, record), snapshot.process.people.toolsets(record.conversation)
     narrowed = toolsets_by(mandate, narrowed)
     toolsets = snapshot.toolkit.built_in.toolsets(surface, narrowed)
     is_owner = snapshot.process.standings.is_owner(record.principal)
     if not is_owner and WALLED.intersection(toolsets) and not await asyncio.to_thread(snapshot.has_wall):
         narrowed = toolsets = tuple(name for name in toolsets if name not in WALLED) or toolsets
-    toolbox = snapshot.toolkit.toolbox(surface, window, narrowed)
+    toolbox = snapshot.toolkit.toolbox(surface, window, narrowed, record.id)
     return toolbox, snapshot.skills.meet(record, toolsets, toolbox.names)
 
 

@@ -1,14 +1,16 @@
-"""Tool sources: the `ToolSource` protocol, and sources with a fixed set of tools."""
+"""Tool sources: the `ToolSource` protocol, sources with a fixed set of tools, and the servers of editors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Protocol, TypeAlias
 
 from hermes_agent.core.tool import Quarantined, Tool
 from hermes_agent.host.late import Needs, late
 from hermes_agent.memory.settings import MemorySettings
+from hermes_agent.tools.mcp.settings import Server
 
+EditorServer: TypeAlias = Server
 COLLECT = "hermes_agent.tools.schema:collect"
 MEMORY = "hermes_agent.app.memory_provider:MemoryProvider"
 
@@ -80,6 +82,29 @@ class FixedTools:
 
     async def close(self) -> None:
         """Nothing is held."""
+
+
+class EditorServers:
+    """MCP servers that an editor gives for single sessions, by session. `drops` are called when one ends."""
+
+    def __init__(self) -> None:
+        self._servers: dict[str, tuple[EditorServer, ...]] = {}
+        self.drops: list[Callable[[str], Awaitable[None]]] = []
+
+    def of(self, session: str) -> tuple[EditorServer, ...]:
+        """The servers of that session."""
+        return self._servers.get(session, ())
+
+    async def put(self, session: str, servers: Sequence[EditorServer]) -> None:
+        """Use these in the session, from its next run on."""
+        await self.drop(session)
+        self._servers[session] = tuple(servers)
+
+    async def drop(self, session: str) -> None:
+        """End those of the session."""
+        if self._servers.pop(session, None):
+            for each in self.drops:
+                await each(session)
 
 
 class MemoryTools(FixedTools):

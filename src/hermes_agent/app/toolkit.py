@@ -14,7 +14,7 @@ from hermes_agent.app.chats.people import People
 from hermes_agent.app.process import APPROVALS, Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Reserved, Skills
-from hermes_agent.app.tool_sources import Toolsets, ToolSource
+from hermes_agent.app.tool_sources import EditorServers, Toolsets, ToolSource
 from hermes_agent.core.chat import Standing, Standings
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.effects import Capability, Effect
@@ -25,6 +25,7 @@ from hermes_agent.host.paths import Home, environment, own_source
 from hermes_agent.host.secrets import Secrets, open_secrets
 from hermes_agent.sandbox.place import Place, lazy_place
 from hermes_agent.store.database import Store
+from hermes_agent.tools.files.buffers import Buffers
 from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.permission.remembered import wrong_with
 from hermes_agent.tools.permission.requests import Policy
@@ -56,6 +57,7 @@ HOOKS = (
 """What stands around every call, in its order: each is made of the needs when the first call comes."""
 POLICY = "hermes_agent.app.guards:permission_of"
 PERMISSION, LEARNING, CHECKPOINTS = HOOKS[3:]
+MCP_TOOLS = "hermes_agent.app.mcp.source:McpTools"
 LEARNS = frozenset({"memory", "skill_manage"})
 CAPABILITY = "hermes_agent.tools.schema:capability_of"
 OPENED = "hermes_agent.tools.handles:OpenHandles"
@@ -96,7 +98,9 @@ def needs_of(home: Home, settings: Settings, values: Mapping[type, object]) -> N
 def needs_without_store(home: Home, settings: Settings, values: Mapping[type, object] | None = None) -> Needs:
     """The same container for a process without runs, with defaults; `values` override them."""
     usual: dict[type, object] = {
+        Buffers: Buffers(),
         Clock: SystemClock(),
+        EditorServers: EditorServers(),
         Http: Http(),
         Options: Options(),
         People: People({}),
@@ -123,8 +127,11 @@ class Toolkit:
         self.sources: tuple[ToolSource, ...] = (*made, *(make(needs) for make in self._options.tool_sources))
         self._fixed = [each for each in self.sources if not each.dynamic]
         self._dynamic = [each for each in self.sources if each.dynamic]
-        self._boxes: dict[tuple[str, bool, tuple[str, ...]], Toolbox] = {}
-        self._found: dict[tuple[str, tuple[str, ...]], tuple[Tool, ...]] = {}
+        self._boxes: dict[tuple[str, bool, tuple[str, ...], str], Toolbox] = {}
+        self._found: dict[tuple[str, tuple[str, ...], str], tuple[Tool, ...]] = {}
+        self._of_sessions: dict[str, ToolSource] = {}
+        self._editors = needs.get(EditorServers)
+        self._editors.drops.append(self._drop)
         self._grants: dict[tuple[str, Standing], frozenset[Capability]] = {}
         for source in self._dynamic:
             source.subscribe(self._found.clear)
@@ -142,38 +149,56 @@ class Toolkit:
         """The tools that are not offered, with the reason."""
         return tuple(chain.from_iterable(source.quarantined for source in self.sources))
 
-    def toolbox(self, surface: str, window: int = 0, narrowed: tuple[str, ...] = ()) -> Toolbox:
+    def toolbox(self, surface: str, window: int = 0, narrowed: tuple[str, ...] = (), session: str = "") -> Toolbox:
         """The tools of a surface, restricted to the toolsets `narrowed`; others cannot be called there. In a small
-        window (tokens; 0: unknown) fewer are listed, and the rest are found by search."""
-        small = 0 < window < SMALL_WINDOW
-        if (surface, small, narrowed) not in self._boxes:
+        window (tokens; 0: unknown) fewer are listed, and the rest are found by search. A `session` to which an editor
+        gave MCP servers has theirs too."""
+        session = session if self._editors.of(session) else ""
+        key = surface, 0 < window < SMALL_WINDOW, narrowed, session
+        if key not in self._boxes:
             tools = chain.from_iterable(source.tools(surface, narrowed) for source in self._fixed)
-            found = partial(self._tools_now, surface, narrowed) if self._dynamic else None
-            self._boxes[surface, small, narrowed] = Toolbox(
+            self._boxes[key] = Toolbox(
                 tools,
                 self._opened,
                 redact=self._needs.get(Secrets).redact,
-                small=small,
-                found=found,
-                look=self._look,
+                small=key[1],
+                found=partial(self._tools_now, surface, narrowed, session) if self._passing(session) else None,
+                look=partial(self._look, session),
             )
-        return self._boxes[surface, small, narrowed]
+        return self._boxes[key]
 
-    def _tools_now(self, surface: str, narrowed: tuple[str, ...]) -> tuple[Tool, ...]:
+    def _passing(self, session: str) -> list[ToolSource]:
+        """The dynamic sources, that of the session first."""
+        if session not in self._of_sessions:
+            if not (servers := self._editors.of(session)):
+                return self._dynamic
+            source: ToolSource = late(MCP_TOOLS)(self._needs, servers)
+            source.subscribe(self._found.clear)
+            self._of_sessions[session] = source
+        return [self._of_sessions[session], *self._dynamic]
+
+    def _tools_now(self, surface: str, narrowed: tuple[str, ...], session: str) -> tuple[Tool, ...]:
         """Tools of the dynamic sources, cached until the next change."""
-        if (surface, narrowed) not in self._found:
-            tools = chain.from_iterable(source.tools(surface, narrowed) for source in self._dynamic)
-            self._found[surface, narrowed] = tuple(tools)
-        return self._found[surface, narrowed]
+        if (surface, narrowed, session) not in self._found:
+            tools = chain.from_iterable(source.tools(surface, narrowed) for source in self._passing(session))
+            self._found[surface, narrowed, session] = tuple(tools)
+        return self._found[surface, narrowed, session]
 
-    async def ready(self) -> None:
+    async def ready(self, session: str = "") -> None:
         """Await the dynamic sources, before a run."""
-        for source in self._dynamic:
+        for source in self._passing(session):
             await source.ready()
 
-    async def _look(self, workspace: str) -> None:
-        for source in self._dynamic:
+    async def _look(self, session: str, workspace: str) -> None:
+        for source in self._passing(session):
             await source.look(workspace)
+
+    async def _drop(self, session: str) -> None:
+        """Close what an editor gave to the session."""
+        if source := self._of_sessions.pop(session, None):
+            self._boxes = {key: box for key, box in self._boxes.items() if key[3] != session}
+            self._found.clear()
+            await source.close()
 
     def _opened(self, tool: Tool) -> Tool:
         """The tool with secret handles in its arguments resolved."""
@@ -182,7 +207,14 @@ class Toolkit:
         return opened
 
     def hooks(
-        self, granted: Sequence[str] | None, judge: Ask, *, attended: bool, session: str = "", surface: str = CLI
+        self,
+        granted: Sequence[str] | None,
+        judge: Ask,
+        *,
+        attended: bool,
+        session: str = "",
+        surface: str = CLI,
+        mode: str = "",
     ) -> tuple[Hook, ...]:
         """Build the tool-call hooks of one run. `granted` names capabilities (None: all of the surface); `judge` is
         the auxiliary model asked before a person (`approvals.mode: smart`). Call it once per run: approvals "for
@@ -193,6 +225,7 @@ class Toolkit:
             grants=partial(self.granted_to, surface),
             is_owner=self._needs.get(Standings).is_owner,
             attended=attended,
+            mode=mode,
             unasked=self._needs.get(Unasked).begin(session),
         )
 
@@ -211,7 +244,8 @@ class Toolkit:
 
     async def close(self) -> None:
         """Close the sources, the place and the skills; running commands continue."""
-        for source in self.sources:
+        self._editors.drops.remove(self._drop)
+        for source in (*self.sources, *self._of_sessions.values()):
             await source.close()
         await self.skills.close()
         await self._needs.get(Place).close()

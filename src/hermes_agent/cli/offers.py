@@ -6,20 +6,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem
 
 from hermes_agent.app.models import model_settings, route_of, sign_ins
+from hermes_agent.app.operations.models import Offer as Offer
+from hermes_agent.app.operations.models import is_ready as is_ready
+from hermes_agent.app.operations.models import key_name as key_name
+from hermes_agent.app.operations.models import offers_of as offers_of
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel
 from hermes_agent.host.http import Http
-from hermes_agent.providers.catalog import FREE, UNKNOWN, ModelFacts, Price, find, known_models, overridden
+from hermes_agent.providers.catalog import find, known_models
 from hermes_agent.providers.local import Place, look_around
 from hermes_agent.providers.route import Route, choose, load_vendor, vendor_of
-from hermes_agent.providers.settings import ModelOverride, ModelSettings
+from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.providers.vendor import Vendor
 from hermes_agent.providers.vendors import VENDORS
 
@@ -71,11 +74,6 @@ def refuse_typo(surface: Surface, route: Route) -> None:
         )
 
 
-def key_name(surface: Surface, vendor: Vendor) -> str:
-    """The name under which the vendor's key is set; empty if it is not."""
-    return next((name for name in vendor.key_names if surface.secrets.get(name)), "")
-
-
 def single(surface: Surface, name: str) -> Route:
     """The route of a single model; raises `NoModel`, also for a mixture."""
     route = route_to(surface, name)
@@ -84,65 +82,10 @@ def single(surface: Surface, name: str) -> Route:
     return route
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
-    """A model in the list of `hermes model`. `price` in US dollars per million tokens, `output` the longest reply in
-    tokens; None: unknown. `ready`: whether it could be asked now."""
-
-    model: str
-    window: int
-    output: int | None
-    price: Price | None
-    tools: bool
-    images: bool
-    files: bool
-    thinking: tuple[str, ...]
-    ready: bool
-
-
-def offers_of(surface: Surface, vendor: str = "") -> list[Offer]:
-    """The models of the catalogue and settings, of all vendors or one."""
-    vendors = {name: load_vendor(name) for name in VENDORS if not vendor or name == vendor}
-    ready = {name: is_ready(surface, each) for name, each in vendors.items()}
-    own: dict[str, ModelOverride] = surface.loaded.value.models
-    mixing = [each.name for each in vendors.values() if each.mixes]
-    mixtures = [f"{each}/{name}" for each in mixing for name in surface.loaded.value.moa]
-    known = {**dict.fromkeys([*own, *mixtures], UNKNOWN), **known_models()}
-    return [
-        _offer(name, _known(vendors[maker], facts, own.get(name)), ready=ready[maker])
-        for name, facts in known.items()
-        if (maker := name.partition("/")[0]) in vendors
-    ]
-
-
 def searched(offers: Sequence[Offer], text: str) -> list[Offer]:
     """Offers whose name contains every word; `images`, `files` and `ready` filter by ability."""
     words = text.lower().split()
     return [each for each in offers if all(_fits(each, word) for word in words)]
-
-
-def is_ready(surface: Surface, vendor: Vendor) -> bool:
-    """Whether a vendor could be asked now: with a key or sign-in, or because it needs neither. For signed requests,
-    whether traces of credentials exist; those of an instance role leave none."""
-    if key_name(surface, vendor):
-        return True
-    if vendor.sign:
-        return any(_is_there(surface, trace) for trace in vendor.sign_traces)
-    if not vendor.needs_key:
-        return True
-    return bool(vendor.sign_in) and sign_ins(surface.secrets)(vendor) is not None
-
-
-def _is_there(surface: Surface, trace: str) -> bool:
-    if trace.startswith("~"):
-        return Path(trace).expanduser().is_file()
-    return bool((surface.secrets.get(trace) or "").strip())
-
-
-def _known(vendor: Vendor, facts: ModelFacts, own: ModelOverride | None) -> ModelFacts:
-    """Model facts with overrides from the settings; free vendors cost nothing."""
-    known = replace(facts, price=FREE) if vendor.free else facts
-    return known if own is None else overridden(known, own)
 
 
 class ModelName(click.ParamType[str]):
@@ -153,20 +96,6 @@ class ModelName(click.ParamType[str]):
     def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         names = [name for name in (*known_models(), *VENDORS) if name.startswith(incomplete)]
         return [CompletionItem(name) for name in names]
-
-
-def _offer(name: str, facts: ModelFacts, *, ready: bool) -> Offer:
-    return Offer(
-        model=name,
-        window=facts.window,
-        output=facts.output,
-        price=facts.price,
-        tools=facts.tools,
-        images=facts.images,
-        files=facts.files,
-        thinking=facts.efforts if facts.thinking else (),
-        ready=ready,
-    )
 
 
 def _fits(offer: Offer, word: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 COMMANDS: dict[str, str] = {
+    "acp": "hermes_agent.cli.commands.acp:acp",
     "agents": "hermes_agent.cli.commands.verbs:agents",
     "api": "hermes_agent.cli.commands.worker:api",
     "approvals": "hermes_agent.cli.commands.verbs:approvals",
@@ -79,6 +80,7 @@ OPEN: dict[str, str] = {
 """What a command of the agent may run, by group: these change nothing. Every other subcommand is the owner's."""
 
 SUMMARIES: dict[str, str] = {
+    "acp": "Serve the agent to an editor.",
     "agents": "List, read and stop the agents that agents started.",
     "api": "Serve the agent to programs, over HTTP.",
     "approvals": "List what you allowed for good, and withdraw it.",

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.errors import ToolError
-from hermes_agent.tools.files.reading import MOST_BYTES, READ_WHOLE, missing, read_page
+from hermes_agent.tools.files.reading import MOST_BYTES, READ_WHOLE, Page, missing, read_page
 from tests.tools.bench import words
 
 
 def page(path: Path, offset: int = 1, limit: int = 2000) -> str:
-    return words(read_page(path, path.name, offset=offset, limit=limit).answer)
+    return words(read_page(path, Page(shown=path.name, offset=offset, limit=limit)).answer)
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_binary_file_is_named_as_such(file: Path) -> None:
 def test_a_picture_becomes_a_picture(file: Path) -> None:
     file.write_bytes(b"\x89PNG\r\n\x1a\nrest")
 
-    parts = read_page(file, "a.png", offset=1, limit=1).answer.parts
+    parts = read_page(file, Page(shown="a.png", offset=1, limit=1)).answer.parts
 
     assert [part.kind for part in parts] == ["text", "image"]
     assert parts[1].media_type == "image/png"
@@ -115,10 +115,10 @@ def test_a_picture_too_large_to_send_is_refused(file: Path) -> None:
 
 def test_the_hash_covers_the_whole_file_not_the_page(file: Path) -> None:
     file.write_text("one\ntwo\n")
-    before = read_page(file, "a", offset=1, limit=1).digest
+    before = read_page(file, Page(shown="a", offset=1, limit=1)).digest
     file.write_text("one\ntwo!\n")
 
-    assert read_page(file, "a", offset=1, limit=1).digest != before
+    assert read_page(file, Page(shown="a", offset=1, limit=1)).digest != before
 
 
 def test_a_missing_file_is_answered_with_names_that_are_near(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ PlatformOf: TypeAlias = Callable[[str], Platform | None]
 PATHS = "files are named by their path"
 OWN: Mapping[str, Platform] = {
     "cli": Platform(title="terminal", who="one person, on this machine", facts=("Markdown shows", PATHS)),
+    "acp": Platform(title="editor", who="one person, on this machine", facts=("Markdown shows", PATHS)),
     "library": Platform(title="library", who="a Python program, which gets your reply as text", facts=(PATHS,)),
     "api": Platform(
         title="API", who="a program, which shows your reply in its own way", facts=("Markdown as a rule", PATHS)

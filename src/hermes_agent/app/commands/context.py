@@ -7,14 +7,13 @@ from collections import Counter
 
 from hermes_agent.agent.session import Session
 from hermes_agent.app.commands.command import Desk, Done, command
-from hermes_agent.core.effects import Capability
+from hermes_agent.app.operations.choices import CHANGES
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Compacted, Pinned, PrefixFrozen, Unpinned
 from hermes_agent.core.messages import Message, Origin, Role
 from hermes_agent.core.shown import plural
 
 READ_ONLY = re.compile(r"\bread[- ]?only\b", re.IGNORECASE)
-CHANGES = (Capability.FS_WRITE, Capability.EXEC, Capability.MESSAGE, Capability.SCHEDULE)
 KINDS = {Role.USER: "your messages", Role.ASSISTANT: "replies", Role.TOOL: "tool results"}
 
 

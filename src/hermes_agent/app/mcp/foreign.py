@@ -3,7 +3,8 @@ project's `.mcp.json`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ import msgspec
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.paths import read_small
-from hermes_agent.tools.mcp.settings import HANDLE, McpServerSettings, Server, servers_of
+from hermes_agent.tools.mcp.settings import EDITOR, HANDLE, McpServerSettings, Server, servers_of
 
 PROJECT_SERVERS = ".mcp.json"
 LARGEST = 1 << 20
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 KEYS = ("mcpServers", "servers", "mcp_servers")
 KNOWN = (
     ".mcp.json",
@@ -70,6 +72,17 @@ def project_servers(root: Path) -> tuple[Server, ...]:
     """The servers of a project's own file, which stay behind the wall. Blocks. Raises `ConfigError`."""
     found = read_servers(root / PROJECT_SERVERS)
     return tuple(replace(each, settings=replace(each.settings, jail=True)) for each in found.servers) if found else ()
+
+
+def editor_servers(given: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[Server, ...]:
+    """The servers that an editor names for a session, behind the wall. Raises `ConfigError`, also for one that asks for
+    a secret: an editor's settings may come from a project."""
+    if any(HANDLE.search(str(value)) for _, entry in given for value in entry.values()):
+        raise ConfigError("An editor's MCP server may name no secret: put the server into config.yaml.")
+    named = {_UNSAFE.sub("_", name)[:40]: _settings(entry) for name, entry in given}
+    if len(named) < len(given):
+        raise ConfigError("Two MCP servers of the editor have the same name.")
+    return servers_of(named, EDITOR)
 
 
 def _settings(entry: object) -> McpServerSettings:

@@ -47,18 +47,16 @@ class SigningIn:
 
 
 class McpTools:
-    """Implements `ToolSource`. A server is asked when a call needs it, or when a search for tools finds that nobody
-    asked it yet; what it said last is in the store."""
+    """Implements `ToolSource`; of the `servers` given, or of those of the settings and the project. A server is asked
+    when a call needs it, or when a search for tools finds that nobody asked it yet; what it said last is in the
+    store."""
 
-    def __init__(self, needs: Needs) -> None:
+    def __init__(self, needs: Needs, servers: Sequence[Server] | None = None) -> None:
         self._needs = needs
         self.settings = needs.get(Settings)
         self.problems: tuple[str, ...] = ()
         self.signing_in: dict[str, SigningIn] = {}
-        own = servers_of(self.settings.mcp_servers)
-        named = {each.name for each in own}
-        project = tuple(each for each in self._project() if each.name not in named)
-        self.all = (*own, *project)
+        self.all = self._configured() if servers is None else tuple(servers)
         self.servers = McpServers(
             [each for each in self.all if each.settings.enabled],
             catalogue=lambda: needs.get(Store).mcp,
@@ -74,6 +72,11 @@ class McpTools:
         """Opens connections; loaded with the first."""
         made: Connector = late(CONNECTOR)(self._needs)
         return made
+
+    def _configured(self) -> tuple[Server, ...]:
+        own = servers_of(self.settings.mcp_servers)
+        named = {each.name for each in own}
+        return (*own, *(each for each in self._project() if each.name not in named))
 
     async def _connect(self, server: Server, workspace: str, changed: Callable[[], None]) -> Connection:
         return await self.connector(server, workspace, changed)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.app.operations import trust
 from hermes_agent.app.operations.sessions import get_session
-from hermes_agent.core.answers import TOO_SOON, answer_in, open_in
+from hermes_agent.core.answers import TOO_SOON, OpenQuestion, answer_in, open_in
 from hermes_agent.core.chat import Conversation, Inbound
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
@@ -103,14 +103,18 @@ async def answer_to(system: System, session: str, said: str, *, is_private: bool
         return "", ""
     if not await system.store.inbox.under_way(session):
         return "", ""
-    pages = system.store.history.since_last_end(session)
-    found = open_in([entry async for page in pages for entry in page])
-    for each in sorted(found, key=lambda each: each.asked.purpose != "clarify"):
+    for each in sorted(await open_of(system, session), key=lambda each: each.asked.purpose != "clarify"):
         is_seen = system.clock.now() - each.at >= TOO_SOON
         may = each.asked.purpose == "clarify" or (decides and is_seen)
         if may and (answer := answer_in(each.asked, said)) is not None:
             return each.asked.question, answer
     return "", ""
+
+
+async def open_of(system: System, session: str) -> list[OpenQuestion]:
+    """The questions that the session's run waits with, oldest first."""
+    pages = system.store.history.since_last_end(session)
+    return open_in([entry async for page in pages for entry in page])
 
 
 async def answer_in_words(access: Access[System], said: str, *, also: str = "") -> str | None:

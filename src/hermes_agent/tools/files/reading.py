@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from io import BufferedReader
 from pathlib import Path
@@ -47,21 +48,26 @@ class Page:
     note: str = ""
 
 
-def read_page(real: Path, shown: str, *, offset: int, limit: int) -> Reading:
-    """Read the lines `offset` (from 1) to `offset + limit - 1`, or the picture. Raises `ToolError`."""
+def read_page(real: Path, page: Page) -> Reading:
+    """Read those lines of a file, or the picture. Raises `ToolError`."""
+    shown = page.shown
     with os.fdopen(open_regular(real, shown), "rb") as file:
         size = os.fstat(file.fileno()).st_size
         head = file.peek(SNIFFED)[:SNIFFED]
         if image_type(head):
             return _picture(file, shown, size, image_type(head))
         if size and (reader := _document(real.name, head)):
-            return _read_document(file, shown, reader, offset, limit)
+            return _read_document(file, reader, page)
         if binary_kind(head):
             raise ToolError(f"{shown} is {binary_kind(head)}, {size:,} bytes, not text.")
         if size > READ_WHOLE:
-            page = Page(shown=shown, offset=offset, limit=limit)
             return Reading(answer=_page(_streamed(file), page, total=None), digest="")
         content = file.read(READ_WHOLE + 1)
+    return read_text(content, page)
+
+
+def read_text(content: bytes, page: Page) -> Reading:
+    """Those lines of a text. Raises `ToolError`."""
     coding = coding_of(content)
     plain = content.removeprefix(coding.mark)
     if coding.codec != "utf-8":
@@ -69,7 +75,7 @@ def read_page(real: Path, shown: str, *, offset: int, limit: int) -> Reading:
     lines = plain.split(b"\n")
     if lines[-1] == b"":
         lines.pop()
-    page = Page(shown=shown, offset=offset, limit=limit, note=f"[{coding.name}]" if coding.mark else "")
+    page = replace(page, note=f"[{coding.name}]" if coding.mark else "")
     return Reading(answer=_of_lines(lines, page), digest=content_hash(content))
 
 
@@ -113,7 +119,8 @@ def _document(name: str, head: bytes) -> str:
     return "" if suffix == ".pdf" else DOCUMENTS.get(suffix, "")
 
 
-def _read_document(file: BufferedReader, shown: str, reader: str, offset: int, limit: int) -> Reading:
+def _read_document(file: BufferedReader, reader: str, page: Page) -> Reading:
+    shown = page.shown
     content = file.read(DOCUMENT_BYTES + 1)
     if len(content) > DOCUMENT_BYTES:
         raise ToolError(f"{shown} is a document of more than {DOCUMENT_BYTES:,} bytes, too many to read here.")
@@ -121,7 +128,7 @@ def _read_document(file: BufferedReader, shown: str, reader: str, offset: int, l
         lines = late(reader)(content)
     except Damaged as error:
         raise ToolError(f"{shown} cannot be read: {error}.", hint="Look at it with the terminal.") from error
-    page = Page(shown=shown, offset=offset, limit=limit, note="[the text of a document; patch cannot change it so]")
+    page = replace(page, note="[the text of a document; patch cannot change it so]")
     # A notebook is text: who has seen its cells may write it whole.
     digest = content_hash(content) if shown.lower().endswith(".ipynb") else ""
     return Reading(answer=_of_lines([line.encode("utf-8", "replace") for line in lines], page), digest=digest)

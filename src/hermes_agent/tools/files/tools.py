@@ -18,10 +18,11 @@ from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import Home
 from hermes_agent.tools.files import searching
+from hermes_agent.tools.files.buffers import Buffers
 from hermes_agent.tools.files.content import UTF8, coding_of, is_text
 from hermes_agent.tools.files.guard import Guard, ReadLog
 from hermes_agent.tools.files.patching import Edits, parse_patch
-from hermes_agent.tools.files.reading import missing, read_page
+from hermes_agent.tools.files.reading import Page, missing, read_page, read_text
 from hermes_agent.tools.files.writing import Change, Changer, Version, Writer
 from hermes_agent.tools.schema import said
 
@@ -48,11 +49,15 @@ def _patched(arguments: Mapping[str, object]) -> Sequence[str]:
 class FileTools:
     """The toolset `files`, for paths that `guard` allows.
 
-    Writes are `keyed`, see `Changer`. `ripgrep` is the path of `rg`, empty to search without it.
+    Writes are `keyed`, see `Changer`. `ripgrep` is the path of `rg`, empty to search without it; `buffers` are those
+    of editors.
     """
 
-    def __init__(self, *, guard: Guard, log: ReadLog, writer: Writer, ripgrep: str = "") -> None:
+    def __init__(
+        self, *, guard: Guard, log: ReadLog, writer: Writer, ripgrep: str = "", buffers: Buffers | None = None
+    ) -> None:
         self._guard = guard
+        self._buffers = buffers or Buffers()
         self._log = log
         self._changer = Changer(guard=guard, log=log, writer=writer)
         self._ripgrep = ripgrep
@@ -67,11 +72,14 @@ class FileTools:
             offset: first line
         """
 
+        unsaved = await self._unsaved(context, [path])
+
         def read() -> Answer:
             real = self._guard.locate(path, context.workspace)
             if not real.exists():
                 raise missing(real, path)
-            reading = read_page(real, path, offset=offset, limit=limit)
+            page = Page(shown=path, offset=offset, limit=limit)
+            reading = read_text(unsaved[real], page) if real in unsaved else read_page(real, page)
             if reading.digest:
                 self._log.saw(context.session, real, reading.digest)
             return reading.answer
@@ -82,7 +90,8 @@ class FileTools:
     async def write_file(self, path: str, content: str, context: CallContext) -> Answer:
         """Write a whole file, making folders. An existing one must have been read. Prefer patch for small changes."""
         changes = [Change(path=path, make=lambda before: _whole(before, content, path), blind=False)]
-        return said(await asyncio.to_thread(lambda: self._changer.swap(context, changes)), Origin.FILE)
+        unsaved = await self._unsaved(context, [path])
+        return said(await asyncio.to_thread(lambda: self._changer.swap(context, changes, unsaved)), Origin.FILE)
 
     @tool(effect=Effect.KEYED, needs=WRITES, paths=_patched, origin=Origin.FILE)
     async def patch(
@@ -101,11 +110,14 @@ class FileTools:
             patch: "*** Begin Patch" format or a unified diff
         """
 
+        unsaved = await self._unsaved(context, _patched({"patch": patch, "path": path}))
+
         def change() -> str:
             edits = Edits(guard=self._guard, workspace=context.workspace)
             if patch:
-                return self._changer.swap(context, edits.of_patch(patch))
-            return self._changer.swap(context, [edits.replacing(path, old_string, new_string, everywhere=replace_all)])
+                return self._changer.swap(context, edits.of_patch(patch), unsaved)
+            changes = [edits.replacing(path, old_string, new_string, everywhere=replace_all)]
+            return self._changer.swap(context, changes, unsaved)
 
         return said(await asyncio.to_thread(change), Origin.FILE)
 
@@ -136,6 +148,13 @@ class FileTools:
         found = await searching.search(query, ripgrep=self._ripgrep)
         allowed = await asyncio.to_thread(lambda: self._allowed(found, real))
         return searching.listing(allowed, path, "files" if names else output_mode, offset=offset, limit=limit)
+
+    async def _unsaved(self, context: CallContext, paths: Sequence[str]) -> Mapping[Path, bytes]:
+        """What the editor of the session holds of these files and did not save."""
+        if not self._buffers.has(context.session):
+            return {}
+        real = await asyncio.to_thread(lambda: [self._guard.locate(path, context.workspace) for path in paths])
+        return await self._buffers.unsaved(context.session, real, context.workspace)
 
     def _searchable(self, path: str, workspace: str) -> Path:
         real = self._guard.locate(path, workspace)
@@ -169,4 +188,5 @@ def _whole(before: Version, content: str, path: str) -> tuple[bytes, str]:
 def file_tools(needs: Needs) -> FileTools:
     """Factory of the toolset `files`."""
     log = ReadLog(needs.get(Home).cache / "read")
-    return FileTools(guard=needs.get(Guard), log=log, writer=Writer(), ripgrep=shutil.which("rg") or "")
+    buffers, ripgrep = needs.get(Buffers), shutil.which("rg") or ""
+    return FileTools(guard=needs.get(Guard), log=log, writer=Writer(), ripgrep=ripgrep, buffers=buffers)

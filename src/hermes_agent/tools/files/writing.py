@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from difflib import unified_diff
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from hermes_agent.tools.files.content import coding_of, storable
 from hermes_agent.tools.files.guard import Guard, ReadLog, cannot, content_hash, open_regular, opened
 
 MOST_BYTES = 64 << 20
+NOTHING: Mapping[Path, bytes] = {}
 NEW_FILE = 0o666  # less the umask, as any program makes files
 
 
@@ -218,12 +220,14 @@ class Changer:
         self._log = log
         self._writer = writer
 
-    def swap(self, context: CallContext, changes: Sequence[Change]) -> str:
-        """Apply all changes or none. Returns what was done. Blocking: call it in a thread."""
+    def swap(self, context: CallContext, changes: Sequence[Change], unsaved: Mapping[Path, bytes] = NOTHING) -> str:
+        """Apply all changes or none, to the `unsaved` content of a file where there is one. Returns what was done.
+        Blocking: call it in a thread."""
         answers: list[str] = []
         ready: list[_Ready] = []
         for number, change in enumerate(changes):
-            found = self._prepared(context, change, key=context.key if len(changes) == 1 else f"{context.key}#{number}")
+            key = context.key if len(changes) == 1 else f"{context.key}#{number}"
+            found = self._prepared(context, change, unsaved, key=key)
             answers.append(found if isinstance(found, str) else found.answer)
             ready += [] if isinstance(found, str) else [found]
         for each in ready:
@@ -232,7 +236,9 @@ class Changer:
         self._write_all(context.session, ready)
         return "\n".join(filter(None, answers))
 
-    def _prepared(self, context: CallContext, change: Change, *, key: str) -> _Ready | str:
+    def _prepared(
+        self, context: CallContext, change: Change, unsaved: Mapping[Path, bytes], *, key: str
+    ) -> _Ready | str:
         """The change ready to write, or its answer if an earlier attempt of the same call applied it."""
         real = self._guard.locate(change.path, context.workspace, writes=True)
         before = version_of(real, change.path)
@@ -240,6 +246,7 @@ class Changer:
         if earlier is not None and before.digest == earlier.hash:
             self._log.saw(context.session, real, earlier.hash)
             return earlier.answer
+        before = replace(before, content=unsaved[real]) if real in unsaved and before.stamp else before
         self._check_known(change, real, before, context.session)
         content, done = change.make(before)
         _check_marks(before, content, change.path)

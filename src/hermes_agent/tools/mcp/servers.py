@@ -104,11 +104,11 @@ class McpServers:
         """Read the rows that changed."""
         links, changed = await self._catalogue().links(), False
         for name, server in self.servers.items():
-            link, known = links.get(name), self.known.get(name)
+            link, known = links.get(server.row), self.known.get(name)
             if link is None or link.config != server.config or (known and known.link == link):
                 continue
             is_other = known is None or known.link.changed != link.changed or known.link.seen != link.seen
-            tools = await self._catalogue().tools(name) if is_other else known.tools if known else ()
+            tools = await self._catalogue().tools(server.row) if is_other else known.tools if known else ()
             self.known[name] = Known(link=link, tools=tools)
             changed = changed or is_other
         if changed:
@@ -188,7 +188,7 @@ class McpServers:
 
     async def _note(self, server: Server, why: str) -> None:
         """Write down why a server cannot be used, for people."""
-        known = self.known.get(server.name, Known(link=McpLink(server=server.name, config=server.config)))
+        known = self.known.get(server.name, Known(link=McpLink(server=server.row, config=server.config)))
         if known.link.why != why:
             link = replace(known.link, why=why)
             self.known[server.name] = replace(known, link=link)
@@ -223,9 +223,9 @@ class McpServers:
         async with asyncio.timeout(server.settings.timeout):
             found = await connection.listing()
         tools = judged(server, found.tools, self._fits)
-        before = self.known.get(server.name, Known(link=McpLink(server=server.name)))
+        before = self.known.get(server.name, Known(link=McpLink(server=server.row)))
         link = McpLink(
-            server=server.name,
+            server=server.row,
             config=server.config,
             version=found.version,
             title=found.title,

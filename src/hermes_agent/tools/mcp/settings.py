@@ -16,6 +16,8 @@ from hermes_agent.host.http import LOOPBACK_HOSTS
 from hermes_agent.host.schema import section, setting
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+EDITOR = "the editor"
+"""The source of a server that an editor gives for one session."""
 HANDLE = re.compile(r"\$\{(?:secret:|env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}")
 """A secret in a server's environment or headers: `${secret:NAME}`, or `${NAME:-usual}` as other programs write it."""
 
@@ -78,6 +80,11 @@ class Server:
         own = self.settings
         said = (own.command, own.args, dict(own.env), own.cwd, own.url, own.transport, dict(own.headers), own.auth)
         return hashlib.sha256(msgspec.json.encode(said, order="sorted")).hexdigest()[:16]
+
+    @property
+    def row(self) -> str:
+        """Its name in the catalogue; that of an editor has the hash, as each editor names servers as it likes."""
+        return f"{self.name}@{self.config}" if self.source == EDITOR else self.name
 
     @property
     def where(self) -> str:

@@ -23,12 +23,14 @@ class RunGrant:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standpoint:
     """Permission context of a run: its capabilities, and whether a person can be asked. By a principal's key, `grants`
-    gives its capabilities and `is_owner` says whether it is the owner; `unasked` says whether questions are off."""
+    gives its capabilities and `is_owner` says whether it is the owner; `unasked` says whether questions are off,
+    `mode` is the session's own `approvals.mode` (empty: the settings')."""
 
     granted: frozenset[Capability] = frozenset(Capability)
     grants: Callable[[str], frozenset[Capability]] = lambda _: frozenset(Capability)
     is_owner: Callable[[str], bool] = lambda _: True
     attended: bool = True
+    mode: str = ""
     unasked: RunGrant = field(default_factory=RunGrant)
 
     def granted_to(self, speakers: Set[str]) -> frozenset[Capability]:

@@ -1,0 +1,92 @@
+"""What a person chooses for a session in the editor."""
+
+from pathlib import Path
+
+import pytest
+from acp import RequestError
+
+from hermes_agent.providers.demo.script import Call, Heard, Say
+from tests.acp.editor import Client, Json, Place, editor
+from tests.app.place import counting, spoken
+
+
+def writing(heard: Heard) -> Json:
+    return Say("Over.") if spoken(heard) else Call("write_file", {"path": "a.txt", "content": "tea\n"})
+
+
+async def options(place: Place, session: str, name: str, value: str) -> dict[str, str]:
+    said = await place.agent.set_config_option(config_id=name, session_id=session, value=value)
+    return {each.id: each.current_value for each in said.config_options}
+
+
+async def test_plan_is_enforced_and_a_new_file_is_shown_as_a_diff_after_it(tmp_path: Path):
+    async with editor(tmp_path, writing) as place:
+        session = await place.begin()
+        await place.agent.set_session_mode(session_id=session, mode_id="plan")
+        await place.say(session, "Write")
+        planned = (place.work / "a.txt").exists()
+        other = await place.begin()
+        assert (await options(place, session, "mode", "code"))["approvals"] == "smart"
+        await place.say(other, "Write")
+    updates = place.client.of(session, "tool_call_update")
+    diffs = [each for update in place.client.of(other, "tool_call_update") for each in update.content or ()]
+
+    assert not planned
+    assert updates[-1].status == "failed"
+    assert [each.current_mode_id for each in place.client.of(session, "current_mode_update")] == ["plan", "code"]
+    assert [(each.type, each.old_text, each.new_text) for each in diffs] == [("diff", None, "tea\n")]
+
+
+async def test_effort_model_and_approvals_are_chosen_and_the_terminals_commands_change_the_same(tmp_path: Path):
+    more = "models:\n  custom/other:\n    window: 50000\n"
+    async with editor(tmp_path, counting, more=more) as place:
+        session = await place.begin()
+        assert (await options(place, session, "effort", "high"))["effort"] == "high"
+        assert (await options(place, session, "model", "custom/other"))["model"] == "custom/other"
+        assert (await options(place, session, "approvals", "unasked"))["mode"] == "code"
+        await place.say(session, "/reasoning low")
+        await place.say(session, "Hi")
+        seen = place.client.of(session, "config_option_update")[-1]
+        asked = place.server.exchanges[0].request.body
+
+    assert {each.id: each.current_value for each in seen.config_options}["effort"] == "low"
+    assert b'"other"' in asked
+
+
+async def test_without_questions_a_dangerous_call_is_made_at_once(tmp_path: Path):
+    def script(heard: Heard) -> Json:
+        return Say("Over.") if spoken(heard) else Call("terminal", {"command": "git push --force origin main"})
+
+    async with editor(tmp_path, script, Client()) as place:
+        session = await place.begin()
+        await options(place, session, "approvals", "unasked")
+        ended = await place.say(session, "Push")
+
+    assert ended.stop_reason == "end_turn"
+    assert not place.client.asked
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("modell", "x", "Did you mean `model`"),
+        ("effort", "hgih", "Did you mean `high`"),
+        ("mode", "yolo", "There are: ask, code, plan"),
+        ("model", "moa/nothing", "nothing"),
+    ],
+)
+async def test_unknown_options_and_values_are_refused_with_the_nearest(
+    tmp_path: Path, name: str, value: str, said: str
+):
+    async with editor(tmp_path, counting) as place:
+        session = await place.begin()
+        with pytest.raises(RequestError, match=said) as caught:
+            await options(place, session, name, value)
+    assert caught.value.code == -32602
+
+
+async def test_a_title_is_shown_when_it_was_made(tmp_path: Path):
+    async with editor(tmp_path, lambda _: Say("Tea")) as place:
+        session = await place.begin()
+        await place.say(session, "Hi")
+        await place.client.until(lambda: any(each.title for each in place.client.of(session, "session_info_update")))

@@ -1,0 +1,152 @@
+"""Sessions of the log in the editor: listed, loaded, resumed, copied, closed and deleted."""
+
+import asyncio
+import re
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from acp import RequestError
+
+from hermes_agent.acp.sessions import PAGE
+from hermes_agent.core.chat import Conversation
+from hermes_agent.testing.faults import Hang
+from hermes_agent.testing.model_servers import openai_model, serving
+from tests.acp.editor import Client, editor, near
+from tests.app.place import another, counting, settle_home
+
+
+async def test_a_session_of_the_terminal_is_listed_and_loaded_and_gone_on_with(tmp_path: Path):
+    async with serving(openai_model(counting, keys=())) as server:
+        home = settle_home(tmp_path / "home", server.url)
+        async with another(home, server) as terminal:
+            await terminal.say("From the terminal")
+            await terminal.runtime.hermes.rename(terminal.record.id, "Tea")
+            there = terminal.record
+        async with near(home.root, Path(there.workspace)) as place:
+            listed = await place.agent.list_sessions(cwd=there.workspace)
+            elsewhere = await place.agent.list_sessions(cwd=str(tmp_path))
+            await place.agent.load_session(cwd=there.workspace, session_id=there.id, mcp_servers=[])
+            shown = place.client.text(there.id, "user_message_chunk"), place.client.text(there.id)
+            await place.say(there.id, "From the editor")
+
+    assert [(each.session_id, each.title) for each in listed.sessions] == [(there.id, "Tea")]
+    assert not elsewhere.sessions
+    assert shown == ("From the terminal", "Reply 1.")
+    assert place.client.text(there.id) == "Reply 1.Reply 2."
+
+
+async def test_what_was_undone_is_not_shown_again(tmp_path: Path):
+    client = Client()
+    async with editor(tmp_path, counting, client) as place:
+        session = await place.begin()
+        for words in ("One", "Two"):
+            await place.say(session, words)
+        await place.say(session, "/undo")
+        await place.agent.close_session(session_id=session)
+        client.updates.clear()
+        await place.agent.load_session(cwd=str(place.work), session_id=session, mcp_servers=[])
+
+    assert client.text(session, "user_message_chunk") == "One"
+    assert client.text(session) == "Reply 1."
+
+
+async def test_an_unknown_session_is_refused_with_a_sentence_and_nothing_is_broken(tmp_path: Path):
+    async with editor(tmp_path, counting) as place:
+        for name in ("20260101_000000_abcdef", "../../etc", ""):
+            with pytest.raises(RequestError, match="There is no session") as caught:
+                await place.agent.load_session(cwd=str(place.work), session_id=name, mcp_servers=[])
+            assert caught.value.code == -32602
+        with pytest.raises(RequestError, match="is not open here"):
+            await place.say("20260101_000000_abcdef", "Hi")
+        session = await place.begin()
+        assert (await place.say(session, "Hi")).stop_reason == "end_turn"
+
+
+async def test_folders_that_are_none_are_refused_with_a_sentence(tmp_path: Path):
+    (tmp_path / "file").write_text("x")
+    wrong = {"work": "no whole path", str(tmp_path / "gone"): "does not exist", str(tmp_path / "file"): "is a file"}
+    async with editor(tmp_path, counting) as place:
+        for cwd, said in wrong.items():
+            with pytest.raises(RequestError, match=said) as caught:
+                await place.agent.new_session(cwd=cwd, mcp_servers=[])
+            assert caught.value.code == -32602
+        with pytest.raises(RequestError, match="no whole path"):
+            await place.agent.new_session(cwd=str(place.work), mcp_servers=[], additional_directories=["near"])
+        session = await place.begin()
+        with pytest.raises(RequestError, match=f"works in {re.escape(str(place.work))}"):
+            await place.agent.load_session(cwd=str(tmp_path), session_id=session, mcp_servers=[])
+
+
+async def test_a_closed_session_takes_no_prompt_until_it_is_resumed(tmp_path: Path):
+    async with editor(tmp_path, counting) as place:
+        session = await place.begin()
+        await place.say(session, "One")
+        await place.agent.close_session(session_id=session)
+        with pytest.raises(RequestError, match=session):
+            await place.say(session, "Two")
+        await place.agent.resume_session(cwd=str(place.work), session_id=session, mcp_servers=[])
+        replayed = len(place.client.of(session, "user_message_chunk"))
+        await place.say(session, "Two")
+
+    assert not replayed
+    assert place.client.text(session).endswith("Reply 2.")
+
+
+async def test_a_deleted_session_is_gone_and_a_copy_of_it_stays(tmp_path: Path):
+    async with editor(tmp_path, counting) as place:
+        session = await place.begin()
+        await place.say(session, "One")
+        copy = (await place.agent.fork_session(session_id=session, cwd=str(place.work), mcp_servers=[])).session_id
+        await place.agent._conn.send_request("session/delete", {"sessionId": session})
+        listed = [each.session_id for each in (await place.agent.list_sessions(cwd=str(place.work))).sessions]
+        await place.say(copy, "Two")
+
+    assert listed == [copy]
+    assert place.client.text(copy) == "Reply 2."
+
+
+async def test_the_list_comes_in_pages(tmp_path: Path):
+    async with serving(openai_model(counting, keys=())) as server:
+        home = settle_home(tmp_path / "home", server.url)
+        work = tmp_path / "work"
+        async with another(home, server) as terminal:
+            for number in range(PAGE + 10):
+                where = Conversation(platform="cli", chat_kind="name", chat=str(number))
+                await terminal.runtime.hermes.open_session(where, terminal.runtime.owner, workspace=str(work))
+        async with near(home.root, work) as place:
+            first = await place.agent.list_sessions(cwd=str(work))
+            second = await place.agent.list_sessions(cwd=str(work), cursor=first.next_cursor)
+
+    names = [each.session_id for each in (*first.sessions, *second.sessions)]
+    assert (len(first.sessions), len(names), len(set(names))) == (PAGE, PAGE + 11, PAGE + 11)
+    assert second.next_cursor is None
+
+
+async def test_a_load_during_a_run_attaches_to_it_and_a_cancel_works_after_it(tmp_path: Path):
+    async with AsyncExitStack() as stack:
+        place = await stack.enter_async_context(editor(tmp_path, lambda _: Hang()))
+        session = await place.begin()
+        asking = asyncio.create_task(place.say(session, "Hi"))
+        async with asyncio.timeout(10):
+            while not place.server.exchanges:
+                await asyncio.sleep(0.02)
+        await place.agent.load_session(cwd=str(place.work), session_id=session, mcp_servers=[])
+        again = asyncio.create_task(place.say(session, "And this"))
+        await asyncio.sleep(0.1)
+        await place.agent.cancel(session_id=session)
+        ended = await asyncio.wait_for(again, 2)
+        first = await asyncio.wait_for(asking, 2)
+
+    assert (ended.stop_reason, first.stop_reason) == ("cancelled", "cancelled")
+    assert len(place.server.exchanges) == 1
+
+
+async def test_a_session_in_which_nothing_was_said_is_not_listed(tmp_path: Path):
+    async with editor(tmp_path, counting) as place:
+        await place.begin()
+        said = await place.begin()
+        await place.say(said, "Hi")
+        listed = await place.agent.list_sessions(cwd=str(place.work))
+
+    assert [each.session_id for each in listed.sessions] == [said]

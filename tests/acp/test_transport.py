@@ -1,0 +1,310 @@
+"""Lines between the editor and the agent: nothing but JSON goes out, whatever comes in, or prints, or waits."""
+
+import asyncio
+import json
+import os
+import random
+import socket
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.acp.serve import connected
+from hermes_agent.acp.transport import LONGEST_LINE, MOST_WAITING, StdioTransport, wrong_with
+from hermes_agent.host.paths import Home
+from hermes_agent.providers.demo.script import Call, Heard, Say
+from hermes_agent.testing.model_servers import openai_model, serving
+from tests.acp.editor import LIMIT, Json, Raw, raw
+from tests.app.place import settle_home, spoken
+
+INITIALIZE = {"protocolVersion": 1}
+
+
+class Line:
+    """One side of a connection in this process, line by line."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer, self.number = reader, writer, 0
+
+    async def ask(self, method: str, params: Json) -> Json:
+        self.number += 1
+        self.send({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params})
+        return await self.answer(self.number)
+
+    def send(self, message: Json) -> None:
+        self.writer.write((message if isinstance(message, bytes) else json.dumps(message).encode()) + b"\n")
+
+    async def next(self) -> Json:
+        async with asyncio.timeout(10):
+            return json.loads(await self.reader.readline())
+
+    async def answer(self, number: object) -> Json:
+        while (message := await self.next()).get("id") != number or "method" in message:
+            pass
+        return message
+
+
+@asynccontextmanager
+async def lines(home: Path) -> AsyncIterator[Line]:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        handles = theirs.fileno(), os.dup(theirs.fileno())
+        async with connected(Home(root=home, base=home), handles):
+            reader, writer = await asyncio.open_connection(sock=ours, limit=LIMIT)
+            try:
+                yield Line(reader, writer)
+            finally:
+                writer.close()
+        os.close(handles[1])
+
+
+@pytest.mark.parametrize(
+    ("line", "number", "code"),
+    [
+        (b"{", None, -32700),
+        (b"\xff\xfe", None, -32700),
+        (b'"\\ud800"', None, -32700),
+        (b"[" * 100_000, None, -32700),
+        (b"[]", None, -32600),
+        (b"7", None, -32600),
+        (b'{"id":[1],"method":"initialize"}', None, -32600),
+        (b'{"id":true,"method":"initialize"}', None, -32600),
+        (b'{"id":1e400,"method":"initialize"}', None, -32700),
+        (b'{"id":5,"method":7}', 5, -32600),
+        (b'{"id":5,"method":"initialize","params":3}', 5, -32600),
+        (b'{"id":5}', None, -32600),
+        (b"{}", None, -32600),
+        (b'{"id":5,"method":"session/eat"}', 5, -32601),
+        (b'{"id":"x","method":"session/new","params":[]}', "x", -32602),
+        (b'{"id":"x","method":"session/new","params":{"cwd":1,"mcpServers":[]}}', "x", -32602),
+        (b'{"id":6,"method":"session/prompt","params":{"sessionId":"no","prompt":[]}}', 6, -32602),
+        (b'{"id":6,"method":"session/prompt","params":{"sessionId":"no","prompt":[{"type":"smell"}]}}', 6, -32602),
+    ],
+)
+async def test_what_is_no_request_is_answered_and_the_connection_lives(
+    tmp_path: Path, line: bytes, number: object, code: int
+):
+    async with lines(tmp_path / "home") as editor:
+        editor.send(line)
+        refused = await editor.next()
+        assert (refused["id"], refused["error"]["code"]) == (number, code)
+        assert refused["error"]["message"].endswith((".", ")"))
+        assert (await editor.ask("initialize", INITIALIZE))["result"]["protocolVersion"] == 1
+
+
+async def test_answers_and_notifications_that_mean_nothing_are_left_alone(tmp_path: Path):
+    async with lines(tmp_path / "home") as editor:
+        for line in (
+            b'{"id":99,"result":{}}',
+            b'{"id":"a","error":7}',
+            b'{"id":0,"error":{"code":"x"}}',
+            b'{"method":"session/cancel","params":{"sessionId":"no"}}',
+            b'{"method":"session/cancel"}',
+            b'{"method":"$/cancel_request","params":{"requestId":77}}',
+            b'{"method":"nothing/known"}',
+            b"",
+            b"   ",
+        ):
+            editor.send(line)
+        assert (await editor.ask("initialize", INITIALIZE))["result"]["agentInfo"]["name"] == "hermes"
+
+
+async def test_a_line_that_is_too_long_is_left_out_and_the_next_one_is_read(tmp_path: Path):
+    async with lines(tmp_path / "home") as editor:
+        piece = b"x" * (1 << 20)
+        for _ in range((LONGEST_LINE >> 20) + 2):
+            editor.writer.write(piece)
+            await editor.writer.drain()
+        editor.send(b"")
+        refused = await editor.next()
+        assert refused["error"]["code"] == -32600
+        assert "result" in await editor.ask("initialize", INITIALIZE)
+
+
+async def test_pieces_of_one_message_join_while_the_editor_is_slow():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        transport = StdioTransport(theirs.fileno(), theirs.fileno())
+
+        def chunk(session: str, name: str, text: str) -> Json:
+            content = {"type": "text", "text": text}
+            update = {"sessionUpdate": "agent_message_chunk", "messageId": name, "content": content}
+            return {"method": "session/update", "params": {"sessionId": session, "update": update}}
+
+        for number in range(100):
+            for session in ("a", "b"):
+                await transport.send(chunk(session, str(number // 50), "x" * 1000))
+        other = {"method": "session/update", "params": {"sessionId": "a", "update": {"sessionUpdate": "plan"}}}
+        await transport.send(other)
+        await transport.send(chunk("a", "1", "end"))
+        reader, writer = await asyncio.open_connection(sock=ours, limit=LIMIT)
+        found = [json.loads(await reader.readline())["params"] for _ in range(6)]
+        await transport.close()
+        writer.close()
+        await writer.wait_closed()
+
+    texts = [(each["sessionId"], len(each["update"].get("content", {}).get("text", ""))) for each in found]
+    assert texts == [("a", 50_000), ("b", 50_000), ("a", 50_000), ("b", 50_000), ("a", 0), ("a", 3)]
+
+
+async def test_updates_wait_for_a_slow_editor_and_answers_do_not():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        transport = StdioTransport(theirs.fileno(), theirs.fileno())
+        await transport.send({"id": 1, "result": "x" * 2 * MOST_WAITING})
+        waiting = asyncio.create_task(transport.room())
+        await asyncio.wait_for(transport.send({"id": 2, "result": {}}), 1)
+        assert not waiting.done()
+        reader, writer = await asyncio.open_connection(sock=ours, limit=LIMIT)
+        assert len(await reader.readline()) > MOST_WAITING
+        await asyncio.wait_for(waiting, 2)
+        await transport.close()
+        writer.close()
+        await writer.wait_closed()
+
+
+SHOUTING = """
+import sys, threading, time, os
+def shout():
+    while 'hermes_agent.acp.serve' not in sys.modules: time.sleep(0.001)
+    time.sleep(0.05)
+    while True:
+        print('noise', flush=True); os.write(1, b'more noise\\n'); os.system('echo child noise')
+        time.sleep(0.01)
+threading.Thread(target=shout, daemon=True).start()
+"""
+
+
+async def talk(agent: Raw, work: Path, times: int) -> None:
+    await agent.ask("initialize", INITIALIZE)
+    made = await agent.ask("session/new", {"cwd": str(work), "mcpServers": []})
+    prompt = {"sessionId": made["result"]["sessionId"], "prompt": [{"type": "text", "text": "Go"}]}
+    for _ in range(times):
+        assert (await agent.ask("session/prompt", prompt))["result"]["stopReason"] == "end_turn"
+
+
+@pytest.mark.timeout(1200)
+async def test_nothing_but_json_goes_out_whatever_prints(tmp_path: Path, full: bool):
+    noise, work = tmp_path / "noise", tmp_path / "work"
+    noise.mkdir()
+    work.mkdir()
+    (noise / "sitecustomize.py").write_text(SHOUTING)
+    noisy = {"PYTHONPATH": f"{noise}:{Path(__file__).parents[2] / 'src'}"}
+
+    def script(heard: Heard) -> Json:
+        return Say("Over.") if spoken(heard) else Call("terminal", {"command": "echo to stdout; echo to stderr >&2"})
+
+    async with serving(openai_model(script, keys=())) as server:
+        home = settle_home(tmp_path / "home", server.url)
+        for _ in range(20 if full else 1):
+            async with raw(home.root, work, **noisy) as agent:
+                await talk(agent, work, 10 if full else 2)
+            assert all(json.loads(line)["jsonrpc"] == "2.0" for line in agent.lines)
+
+
+async def test_a_slow_reader_delays_no_run_and_loses_no_word(tmp_path: Path):
+    words, pieces = " ".join(str(number) for number in range(40_000)), list[str]()
+    (tmp_path / "work").mkdir()
+    async with serving(openai_model(lambda _: Say(words), keys=())) as server:
+        home = settle_home(tmp_path / "home", server.url)
+        async with lines(home.root) as editor:
+            await editor.ask("initialize", INITIALIZE)
+            made = (await editor.ask("session/new", {"cwd": str(tmp_path / "work"), "mcpServers": []}))["result"]
+            prompt = {"sessionId": made["sessionId"], "prompt": [{"type": "text", "text": "Count"}]}
+            editor.send({"jsonrpc": "2.0", "id": "slow", "method": "session/prompt", "params": prompt})
+            editor.reader._transport.pause_reading()
+            await until(lambda: server.exchanges and server.exchanges[0].over.is_set())
+            editor.reader._transport.resume_reading()
+            while (message := await editor.next()).get("id") != "slow":
+                pieces.append(said(message))
+
+    assert "".join(pieces) == words
+    assert message["result"]["stopReason"] == "end_turn"
+
+
+def said(message: Json) -> str:
+    update = message.get("params", {}).get("update", {})
+    return update["content"]["text"] if update.get("sessionUpdate") == "agent_message_chunk" else ""
+
+
+async def until(holds: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():
+            await asyncio.sleep(0.02)
+
+
+def mutated(message: bytes, draw: random.Random) -> bytes:
+    kept = bytearray(message)
+    for _ in range(draw.randint(1, 4)):
+        at = draw.randrange(len(kept))
+        match draw.randrange(4):
+            case 0:
+                kept[at] = draw.randrange(256)
+            case 1:
+                del kept[at : at + draw.randint(1, 8)]
+            case 2:
+                kept[at:at] = bytes(draw.choices(b'{}[]":,0truenl\\u', k=draw.randint(1, 6)))
+            case _:
+                kept[at:at] = kept[at : at + draw.randint(1, 30)]
+        kept = kept or bytearray(b"{")
+    return bytes(kept).replace(b"\n", b" ")
+
+
+class Answers:
+    """How often each request was sent and answered."""
+
+    def __init__(self) -> None:
+        self.sent: Counter[object] = Counter()
+        self.answered: Counter[object] = Counter()
+
+    def send(self, line: bytes) -> None:
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            return
+        if wrong_with(found) is None and isinstance(found.get("id"), str | int) and "method" in found:
+            self.sent[found["id"]] += 1
+
+    async def hear(self, editor: Line) -> None:
+        while not {"last", *self.sent} <= self.answered.keys():
+            message = await editor.next()
+            if "method" not in message and message.get("id") is not None:
+                self.answered[message["id"]] += 1
+
+
+@pytest.mark.timeout(3600)
+async def test_mutated_messages_break_nothing_and_each_id_is_answered_once(tmp_path: Path, full: bool):
+    draw, work = random.Random(7), str(tmp_path / "work")
+    (tmp_path / "work").mkdir()
+    home = settle_home(tmp_path / "home", "http://127.0.0.1:9")
+    async with lines(home.root) as editor:
+        await editor.ask("initialize", INITIALIZE)
+        session = (await editor.ask("session/new", {"cwd": work, "mcpServers": []}))["result"]["sessionId"]
+        seeds = [
+            ("initialize", INITIALIZE),
+            ("session/new", {"cwd": work, "mcpServers": [], "additionalDirectories": [work]}),
+            ("session/load", {"sessionId": session, "cwd": work, "mcpServers": []}),
+            ("session/list", {"cwd": work, "cursor": session}),
+            ("session/set_mode", {"sessionId": session, "modeId": "plan"}),
+            ("session/set_config_option", {"sessionId": session, "configId": "effort", "value": "low"}),
+            ("session/close", {"sessionId": session}),
+            ("session/cancel", {"sessionId": session}),
+            ("$/cancel_request", {"requestId": 3}),
+        ]
+        answers = Answers()
+        hearing = asyncio.create_task(answers.hear(editor))
+        for number in range(100_000 if full else 1_000):
+            method, params = draw.choice(seeds)
+            message = {"jsonrpc": "2.0", "id": f"n{number}", "method": method, "params": params}
+            line = mutated(json.dumps(message).encode(), draw)
+            answers.send(line)
+            editor.send(line)
+            if number % 20 == 0:
+                await editor.writer.drain()
+        editor.send({"jsonrpc": "2.0", "id": "last", "method": "initialize", "params": INITIALIZE})
+        await hearing
+
+    assert {name: answers.answered[name] for name in answers.sent} == answers.sent
