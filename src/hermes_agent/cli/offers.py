@@ -8,9 +8,6 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
-import click
-from click.shell_completion import CompletionItem
-
 from hermes_agent.app.models import model_settings, route_of, sign_ins
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.dataclass import dataclass
@@ -143,16 +140,6 @@ def _known(vendor: Vendor, facts: ModelFacts, own: ModelOverride | None) -> Mode
     """Model facts with overrides from the settings; free vendors cost nothing."""
     known = replace(facts, price=FREE) if vendor.free else facts
     return known if own is None else overridden(known, own)
-
-
-class ModelName(click.ParamType[str]):
-    """Click type: a model as `vendor/model`, with shell completion of known names; others are accepted too."""
-
-    name = "model"
-
-    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        names = [name for name in (*known_models(), *VENDORS) if name.startswith(incomplete)]
-        return [CompletionItem(name) for name in names]
 
 
 def _offer(name: str, facts: ModelFacts, *, ready: bool) -> Offer:

@@ -21,11 +21,13 @@ def config(home: Path, *words: str, **more: str) -> Said:
 def test_settings_are_shown_with_their_source(tmp_path: Path) -> None:
     config(tmp_path, "set", "agent.max_turns", "5")
 
-    said = config(tmp_path, "show")
+    said, whole = config(tmp_path, "show"), config(tmp_path, "show", "--all")
 
-    rows = [line.split() for line in said.out.splitlines()]
-    assert ["agent.max_turns", "5", "config.yaml:2"] in rows
+    rows = [line.split() for line in whole.out.splitlines()]
+    assert rows[1] == ["agent.max_turns", "5", "config.yaml:2"], "what is set stands first"
     assert ["agent.busy", "steer", "default"] in rows
+    assert len(said.out.splitlines()) == 2
+    assert "more have their default: `hermes config show --all`" in said.err
     assert "\x1b" not in said.out
 
 

@@ -208,7 +208,7 @@ def test_without_a_gateway_a_message_waits(tmp_path: Path):
 
     said = typed(tmp_path, "send", "-t", "telegram:-8:3", "--file", str(tmp_path / "a.txt"), stdin="From a pipe")
 
-    assert "no gateway runs now" in said.err
+    assert "no gateway runs now" in said.out
     assert "1 pending" in typed(tmp_path, "gateway", "status").out
     with pytest.raises(HermesError, match="No gateway runs"):
         typed(tmp_path, "gateway", "stop")

@@ -93,7 +93,7 @@ async def bundles(desk: Desk, rest: str) -> Done:
     kept = bundles_of(desk.runtime.skills.library.places.home)
     names = [rest] if rest else await asyncio.to_thread(kept.names)
     lines = [await asyncio.to_thread(_report, kept, name) for name in names]
-    return Done(text="\n".join(lines) or "There are no bundles: `hermes bundles create NAME SKILL...` makes one.")
+    return Done(text="\n".join(lines) or "There are no bundles: `hermes bundles add NAME SKILL...` makes one.")
 
 
 def _report(kept: Bundles, name: str) -> str:

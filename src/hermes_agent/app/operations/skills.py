@@ -6,11 +6,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes_agent.app.operations.verbs import Kind, Noun, option, place, verb
+from hermes_agent.app.operations.verbs import Kind, Noun, place, verb
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
@@ -149,7 +150,7 @@ async def revert_skill(access: Access[HomeSystem], name: str, version: int) -> s
         return changed or f"`{name}` is as it was after version {version} already."
 
 
-async def pin_skill(access: Access[HomeSystem], name: str, off: bool = False) -> str:
+async def pin_skill(access: Access[HomeSystem], name: str, *, off: bool = False) -> str:
     """Pin a skill: every new prompt shows it, and only the owner may change it without approval. Returns what was
     done."""
     async with open_skills(access) as shelf:
@@ -163,7 +164,7 @@ async def pin_skill(access: Access[HomeSystem], name: str, off: bool = False) ->
     return f"`{name}` is {'no longer ' if off else ''}pinned, from the next session on."
 
 
-async def trust_skill(access: Access[HomeSystem], name: str, off: bool = False) -> str:
+async def trust_skill(access: Access[HomeSystem], name: str, *, off: bool = False) -> str:
     """Trust a skill to run the commands in its text until the text changes. Returns the commands."""
     async with open_skills(access) as shelf:
         library = shelf.kept.library
@@ -229,15 +230,15 @@ SKILLS = Noun(
             "Pin a skill: every new prompt names it, and changes to it need your approval.",
             pin_skill,
             NAME,
-            option("off", "--off", "Remove the pin."),
         ),
+        verb("unpin", "Remove the pin of a skill.", partial(pin_skill, off=True), NAME),
         verb(
             "trust",
             "Trust a skill: its commands run while its text is unchanged.",
             trust_skill,
             NAME,
-            option("off", "--off", "Revoke its trust."),
         ),
+        verb("untrust", "Trust a skill no more.", partial(trust_skill, off=True), NAME),
         verb(
             "copy",
             "Copy a bundled, installed or external skill into the home, to change it there. Updates are merged "

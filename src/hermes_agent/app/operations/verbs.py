@@ -11,6 +11,17 @@ from hermes_agent.app.operations.access import Access
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 
+RENAMED = {
+    "approvals withdraw": "revoke",
+    "bundles create": "add",
+    "bundles delete": "remove",
+    "cron create": "add",
+    "kanban create": "add",
+    "kanban delete": "remove",
+    "trust withdraw": "remove",
+}
+"""Words of the version before and of other programs, which still work, and what is called now."""
+
 
 class Kind(StrEnum):
     """Type of an operation's argument; `since` is a time span or a date, parsed to seconds since 1970, `words` a text
@@ -98,6 +109,7 @@ def option(name: str, flag: str, about: str, kind: Kind = Kind.SWITCH, default: 
 async def say_verb(noun: Noun, access: Access[Any], words: Sequence[str]) -> str:
     """Run a slash command's verb and return its result as text. Raises `HermesError`."""
     name, *rest = words or [noun.verbs[0].name]
+    name = RENAMED.get(f"{noun.name} {name}", name)
     verb = next((each for each in noun.verbs if each.name == name), None)
     if verb is None:
         raise HermesError(noun.usage)

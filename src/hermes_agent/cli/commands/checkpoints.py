@@ -15,14 +15,13 @@ from hermes_agent.app.operations.checkpoints import (
     restore_report,
     when,
 )
-from hermes_agent.cli.output import remark, say_json, show, table
+from hermes_agent.cli.output import say, show, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.host.paths import current_folder
 from hermes_agent.tools.checkpoints.checkpoints import Checkpoint, Checkpoints
 
 ROOT = click.option("--root", default="", metavar="FOLDER", help="The folder; by default the one that you are in.")
-JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 NUMBER = click.argument("number", type=click.IntRange(min=1))
 FILE = click.argument("file", default="")
 
@@ -35,59 +34,55 @@ def checkpoints() -> None:
 @checkpoints.command("list")
 @ROOT
 @click.option("--all", "everywhere", is_flag=True, help="The folders that have checkpoints, and how many.")
-@JSON
 @pass_surface
-def list_(surface: Surface, root: str, *, everywhere: bool, as_json: bool) -> None:
+def list_(surface: Surface, root: str, *, everywhere: bool) -> None:
     """List the checkpoints of a folder, the latest first."""
     kept = _kept(surface)
     if everywhere:
-        _list_folders(kept, as_json=as_json)
+        _list_folders(kept)
         return
     found = asyncio.run(kept.of(_root(root)))
     rows = [(str(each.number), when(each.at), each.told.why, each.told.session or "-") for each in found]
     listed = table(rows, ("N", "TAKEN", "BEFORE", "SESSION"), right=(0,)) if rows else "No checkpoint of this folder."
-    show([_plain(each) for each in found], lambda _: listed, as_json=as_json)
+    show([_plain(each) for each in found], lambda _: listed)
 
 
 @checkpoints.command("show")
 @NUMBER
 @ROOT
-@JSON
 @pass_surface
-def show_(surface: Surface, number: int, root: str, *, as_json: bool) -> None:
+def show_(surface: Surface, number: int, root: str) -> None:
     """Show one checkpoint, and which files changed since."""
     kept, folder = _kept(surface), _root(root)
     chosen = asyncio.run(kept.find(folder, number))
     diff = asyncio.run(kept.diff(folder, number))
     changed = [line.partition(" b/")[2] for line in diff.splitlines() if line.startswith("diff --git ")]
     head, lines = f"{number}  {when(chosen.at)}  before {chosen.told.why}", changed or ["Nothing changed since."]
-    show({**_plain(chosen), "changed": changed}, lambda _: "\n  ".join((head, *lines)), as_json=as_json)
+    show({**_plain(chosen), "changed": changed}, lambda _: "\n  ".join((head, *lines)))
 
 
 @checkpoints.command()
 @NUMBER
 @FILE
 @ROOT
-@JSON
 @pass_surface
-def diff(surface: Surface, number: int, file: str, root: str, *, as_json: bool) -> None:
+def diff(surface: Surface, number: int, file: str, root: str) -> None:
     """Show what changed since a checkpoint, in all files or in one."""
     text = asyncio.run(_kept(surface).diff(_root(root), number, file))
     told = {"number": number, "diff": text}
-    show(told, lambda _: text.rstrip("\n") or "Nothing changed since.", as_json=as_json)
+    show(told, lambda _: text.rstrip("\n") or "Nothing changed since.")
 
 
 @checkpoints.command()
 @NUMBER
 @FILE
 @ROOT
-@JSON
 @pass_surface
-def restore(surface: Surface, number: int, file: str, root: str, *, as_json: bool) -> None:
+def restore(surface: Surface, number: int, file: str, root: str) -> None:
     """Restore all files, or one, to a checkpoint. Hermes takes a checkpoint first, so you can undo this."""
     done = asyncio.run(_kept(surface).restore(_root(root), number, file))
     told = {"written": done.written, "removed": done.removed, "undo": done.undo.number}
-    show(told, lambda _: restore_report(done, number), as_json=as_json)
+    show(told, lambda _: restore_report(done, number))
 
 
 @checkpoints.command()
@@ -96,22 +91,18 @@ def restore(surface: Surface, number: int, file: str, root: str, *, as_json: boo
 @click.option(
     "--all", "everywhere", is_flag=True, help="All folders; also delete the checkpoints of folders that are gone."
 )
-@JSON
 @pass_surface
-def prune(surface: Surface, keep: int | None, root: str, *, everywhere: bool, as_json: bool) -> None:
+def prune(surface: Surface, keep: int | None, root: str, *, everywhere: bool) -> None:
     """Delete the older checkpoints of a folder."""
     gone = asyncio.run(prune_folders(_kept(surface), None if everywhere else _root(root), keep))
-    if as_json:
-        say_json({"forgotten": gone})
-    else:
-        remark(f"{gone} forgotten.")
+    say(f"{gone} forgotten.", forgotten=gone)
 
 
-def _list_folders(kept: Checkpoints, *, as_json: bool) -> None:
+def _list_folders(kept: Checkpoints) -> None:
     found = asyncio.run(count_folders(kept))
     rows = [(root, str(count)) for root, count in found]
     listed = table(rows, ("FOLDER", "CHECKPOINTS"), right=(1,)) if rows else "No checkpoints."
-    show([{"root": root, "checkpoints": count} for root, count in found], lambda _: listed, as_json=as_json)
+    show([{"root": root, "checkpoints": count} for root, count in found], lambda _: listed)
 
 
 def _kept(surface: Surface) -> Checkpoints:

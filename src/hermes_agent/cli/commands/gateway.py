@@ -14,7 +14,7 @@ from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.gateway import starting, unit
 from hermes_agent.cli.gateway.serving import RELOAD, serve, serve_again
 from hermes_agent.cli.operation import ask
-from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.output import as_json, remark, say, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import moment
 from hermes_agent.core.errors import ConfigError
@@ -68,7 +68,7 @@ def stop(surface: Surface) -> None:
     if (state := read_state(surface.home)) is not None:
         remark(f"Process {state.pid} is stopping: runs have {drain:g} s to finish.")
     ended = starting.stop(surface.home, drain)
-    say(f"The gateway has stopped (process {', '.join(map(str, ended))}).")
+    say(f"The gateway has stopped (process {', '.join(map(str, ended))}).", stopped=ended)
 
 
 @gateway.command()
@@ -90,17 +90,15 @@ def reload(surface: Surface) -> None:
     """Reload config.yaml and .env. Where the system reports changed files, the gateway reloads by itself."""
     for state in starting.running(surface.home):
         os.kill(state.pid, RELOAD)
-    remark("The gateway is reloading; `hermes gateway logs` lists the changes.")
+    say("The gateway is reloading; `hermes gateway logs` lists the changes.")
 
 
 @gateway.command()
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def status(surface: Surface, as_json: bool) -> None:
+def status(surface: Surface) -> None:
     """Show the state of the gateway, its channels and its outbox."""
     states, tally = starting.asked(surface.home), ask(surface, chats.tally)
-    if as_json:
-        say_json({"gateway": states[0] if states else None, "others": states[1:], "outbox": tally})
+    if as_json({"gateway": states[0] if states else None, "others": states[1:], "outbox": tally}):
         return
     if not states:
         say("No gateway runs on this home. `hermes gateway start` starts one.")
@@ -190,7 +188,8 @@ def _warn(surface: Surface) -> None:
 
 
 def _begun(surface: Surface, state: GatewayState, how: str) -> None:
-    say(f"The gateway {how} as process {state.pid}. Its log: `hermes gateway logs -f`, {surface.home.log_file}")
+    words = f"The gateway {how} as process {state.pid}. Its log: `hermes gateway logs -f`, {surface.home.log_file}"
+    say(words, gateway=state)
     if not state.settled:
         remark("It is not ready yet; `hermes gateway status` shows its state.")
     if state.config and state.config != surface.loaded.notice:

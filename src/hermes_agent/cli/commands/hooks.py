@@ -22,14 +22,13 @@ def hooks() -> None:
 
 
 @hooks.command("list")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def list_(surface: Surface, as_json: bool) -> None:
+def list_(surface: Surface) -> None:
     """List the hooks and their consent."""
     found = known_hooks(surface.loaded.value.hooks, surface.home.root)
     rows = [(each.name, ", ".join(each.hook.on), each.hook.command or each.hook.python, _state(each)) for each in found]
     nothing = "There are no hooks. docs/hooks.md shows one."
-    show(found, lambda _: table(rows, ("HOOK", "ON", "RUNS", "STATE")), as_json=as_json, nothing=nothing)
+    show(found, lambda _: table(rows, ("HOOK", "ON", "RUNS", "STATE")), nothing=nothing)
 
 
 @hooks.command()
@@ -41,7 +40,7 @@ def allow(surface: Surface, name: str) -> None:
     if found.problem:
         raise ConfigError(found.problem)
     Consents(surface.home.ensure().root / CONSENTS).give(name, found.mark)
-    say(f"{name} may run: {found.hook.command or found.hook.python}")
+    say(f"{name} may run: {found.hook.command or found.hook.python}", hook=name, allowed=True)
 
 
 @hooks.command()
@@ -50,7 +49,7 @@ def allow(surface: Surface, name: str) -> None:
 def revoke(surface: Surface, name: str) -> None:
     """Revoke a hook's consent."""
     taken = Consents(surface.home.root / CONSENTS).take_back(name)
-    say(f"{name} is no longer allowed." if taken else f"{name} was not allowed.")
+    say(f"{name} is no longer allowed." if taken else f"{name} was not allowed.", hook=name, allowed=False)
 
 
 @hooks.command()

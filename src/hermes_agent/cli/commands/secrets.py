@@ -30,9 +30,8 @@ def secrets() -> None:
 
 
 @secrets.command("list")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def list_(surface: Surface, as_json: bool) -> None:
+def list_(surface: Surface) -> None:
     """List the names, and the hosts and commands that may have them."""
     uses = surface.loaded.value.secrets
     names = sorted({*uses, *surface.secrets.kept})
@@ -50,7 +49,7 @@ def list_(surface: Surface, as_json: bool) -> None:
         for each in found
     ]
     heads = ("NAME", "FROM", "HOSTS", "COMMANDS")
-    show(found, lambda _: table(rows, heads) if rows else "No secrets.", as_json=as_json)
+    show(found, lambda _: table(rows, heads) if rows else "No secrets.")
 
 
 @secrets.command("set")
@@ -63,10 +62,8 @@ def set_(surface: Surface, name: str) -> None:
     if not value:
         raise ConfigError("An empty value is not a secret. Nothing was changed.")
     surface.secrets.set(name, value)
-    remark(
-        f"Saved {name} in {surface.home.env_file}. "
-        f"Tools may use it only where you allow it: `hermes secrets allow {name}`."
-    )
+    say(f"Saved {name} in {surface.home.env_file}.", name=name)
+    remark(f"Tools may use it only where you allow it: `hermes secrets allow {name}`.")
 
 
 @secrets.command()
@@ -77,7 +74,7 @@ def remove(surface: Surface, name: str) -> None:
     gone = surface.secrets.unset(name)
     if name in surface.loaded.value.secrets:
         gone = unset(surface.home, surface.schema, f"secrets.{name}") or gone
-    say(f"{name} is deleted." if gone else f"There was no secret {name}.")
+    say(f"{name} is deleted." if gone else f"There was no secret {name}.", name=name, removed=gone)
 
 
 @secrets.command()
@@ -93,4 +90,5 @@ def allow(surface: Surface, name: str, hosts: tuple[str, ...], commands: tuple[s
     for key, texts in (("hosts", (*now.hosts, *hosts)), ("commands", (*now.commands, *commands))):
         quoted = ", ".join(f"'{text}'" for text in dict.fromkeys(texts))
         set_value(surface.home, surface.schema, f"secrets.{name}.{key}", f"[{quoted}]")
-    remark(f"{name} may go to: {', '.join((*now.hosts, *hosts, *now.commands, *commands))}")
+    places = (*now.hosts, *hosts, *now.commands, *commands)
+    say(f"{name} may go to: {', '.join(places)}", name=name, places=places)

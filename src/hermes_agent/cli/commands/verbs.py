@@ -18,7 +18,6 @@ from hermes_agent.app.operations.trust import TRUST
 from hermes_agent.app.operations.verbs import Argument, Kind, Noun, Verb
 from hermes_agent.cli.operation import ask, ask_system
 from hermes_agent.cli.output import remark, say, show
-from hermes_agent.cli.skills.shelf import SKILL
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.time_format import Since
 from hermes_agent.core.errors import HermesError
@@ -30,7 +29,7 @@ KINDS: dict[Kind, click.ParamType[Any]] = {
     Kind.NUMBER: click.INT,
     Kind.COUNT: click.IntRange(1),
     Kind.SINCE: Since(),
-    Kind.SKILL: SKILL,
+    Kind.SKILL: click.STRING,
     Kind.SWITCH: click.BOOL,
     Kind.WORDS: click.STRING,
 }
@@ -44,11 +43,10 @@ def group_of(noun: Noun) -> click.Group:
 
 def _command(verb: Verb, ask_for: Callable[..., Any]) -> click.Command:
     @pass_surface
-    def act(surface: Surface, /, as_json: bool = False, **given: Any) -> None:  # noqa: ANN401  click hands each by its name
-        show(ask_for(surface, partial(verb.act, **given)), verb.text, as_json=as_json, nothing=verb.nothing)
+    def act(surface: Surface, /, **given: Any) -> None:  # noqa: ANN401  click hands each by its name
+        show(ask_for(surface, partial(verb.act, **given)), verb.text, nothing=verb.nothing)
 
     params: list[click.Parameter] = [_parameter(each) for each in verb.arguments]
-    params.append(click.Option(["as_json", "--json"], is_flag=True, help="As JSON."))
     return click.Command(verb.name, callback=act, params=params, help=verb.help)
 
 
