@@ -14,7 +14,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel
 from hermes_agent.host.http import Http
 from hermes_agent.providers.catalog import FREE, UNKNOWN, ModelFacts, Price, find, known_models, overridden
-from hermes_agent.providers.local import Place, look_around
+from hermes_agent.providers.local import Listing, Place, list_models, look_around
 from hermes_agent.providers.route import Route, choose, load_vendor, vendor_of
 from hermes_agent.providers.settings import ModelOverride, ModelSettings
 from hermes_agent.providers.vendor import Vendor
@@ -183,6 +183,12 @@ class Candidate:
     key_name: str = ""
     key: str = ""
 
+    @property
+    def is_scripted(self) -> bool:
+        """Whether it is the built-in model, which knows nothing."""
+        vendor = VENDORS.get(self.model.partition("/")[0])
+        return vendor is not None and bool(load_vendor(self.model.partition("/")[0]).server)
+
     def route(self, surface: Surface) -> Route:
         """Its route, independent of the saved settings. Raises `NoModel`."""
 
@@ -200,7 +206,7 @@ class Candidate:
 
 
 async def candidates(surface: Surface, places: Sequence[Place]) -> list[Candidate]:
-    """The available models: the configured one, vendors with a key, local servers, and the built-in demo model."""
+    """The available models: the configured one, vendors with a key, local servers, and last the built-in demo model."""
     found = []
     configured = model_settings(surface.loaded)
     if configured.default:
@@ -229,7 +235,16 @@ async def candidates(surface: Surface, places: Sequence[Place]) -> list[Candidat
         ]
     found += [Candidate(model=f"{each.name}/{each.default_model}", why=BUILT_IN) for each in vendors() if each.server]
     first = {each.model: each for each in reversed(found)}
-    return [each for each in found if first[each.model] is each]
+    return sorted((each for each in found if first[each.model] is each), key=lambda each: each.is_scripted)
+
+
+async def ask_server(address: str, key: str) -> Listing:
+    """Ask a server for its models, as a program with this key (empty: none)."""
+    http = Http()
+    try:
+        return await list_models(http, address, key)
+    finally:
+        await http.close()
 
 
 def vendors() -> list[Vendor]:
