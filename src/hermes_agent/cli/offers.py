@@ -29,6 +29,14 @@ def route_to(surface: Surface, name: str = "") -> Route:
     return route_of(surface.loaded, surface.secrets, name)
 
 
+def has_model(surface: Surface) -> bool:
+    """Whether the configured model could be asked."""
+    try:
+        return bool(route_to(surface))
+    except NoModel:
+        return False
+
+
 def route_without(surface: Surface, name: str = "") -> tuple[Route, str]:
     """As `route_to`, also for a model without a key, with a sentence that says so (else empty). Raises `NoModel` if
     more is missing."""

@@ -106,10 +106,12 @@ class Pace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """A channel-specific setting (`gateway.channels.NAME.options`): its meaning and default."""
+    """A channel-specific setting (`gateway.channels.NAME.options`): its meaning and default. `asked`: the channel
+    needs it, so `hermes gateway setup` asks for it."""
 
     doc: str
     default: str = ""
+    asked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +152,8 @@ class Channel:
     - Markdown that the platform cannot show becomes readable text without loss; what cannot be formatted is sent
       plain;
     - text never mentions (notifies) a third person or everybody;
-    - `check` raises `ChannelError` if the token or configuration is not accepted;
+    - `check` returns the name by which people find the agent there (empty: unknown), and raises `ChannelError` if the
+      token or configuration is not accepted;
     - `close` releases all resources; nothing is called afterwards.
     """
 
@@ -160,7 +163,7 @@ class Channel:
     async def send(self, to: Conversation, part: Part, key: str) -> str:
         raise NotImplementedError
 
-    async def check(self) -> None:
+    async def check(self) -> str:
         raise NotImplementedError
 
     async def fetch(self, media: Media, most: int) -> bytes | Sequence[tuple[Media, bytes]]:  # noqa: ARG002  what others need
@@ -232,6 +235,10 @@ class Kind:
     options: Mapping[str, Option] = field(default_factory=dict)
     account: tuple[str, ...] = ()
     hash_ids: bool = False
+
+    def with_defaults(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Its options, as given or else by default."""
+        return {name: given.get(name, option.default) for name, option in self.options.items()}
 
     @property
     def platform(self) -> Platform:

@@ -9,6 +9,7 @@ import click
 
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.output import as_json, remark, say, shortened, table
+from hermes_agent.cli.picker_choices import ask_secret
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.host.config_edit import TELLING, explain, known, plain_of, replace_text, set_value, source_of, unset
 from hermes_agent.host.files import read_small, write_private
@@ -76,7 +77,7 @@ def get(surface: Surface, key: str) -> None:
 def set_(surface: Surface, key: str, value: str | None) -> None:
     """Change one setting. A name like OPENAI_API_KEY is a key: it goes to .env, and Hermes asks for a missing VALUE."""
     if SECRET_NAME.fullmatch(key):
-        surface.secrets.set(key, value if value is not None else click.prompt(key, hide_input=True))
+        surface.secrets.set(key, value if value is not None else ask_secret(key))
         say(f"Saved {key} in {surface.home.env_file}", key=key, source=".env")
         return
     if value is None:

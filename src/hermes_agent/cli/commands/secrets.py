@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from hermes_agent.cli.output import remark, say, show, table
+from hermes_agent.cli.picker_choices import ask_secret
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
@@ -57,8 +56,7 @@ def list_(surface: Surface) -> None:
 @pass_surface
 def set_(surface: Surface, name: str) -> None:
     """Save a secret. Hermes asks for the value without showing it, or reads standard input."""
-    piped = not sys.stdin.isatty()
-    value = sys.stdin.readline().rstrip("\r\n") if piped else click.prompt(name, hide_input=True)
+    value = ask_secret(name, empty=True)
     if not value:
         raise ConfigError("An empty value is not a secret. Nothing was changed.")
     surface.secrets.set(name, value)

@@ -20,7 +20,7 @@ from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.offers import CONFIGURED, Candidate, ask_server, candidates, vendors, with_key
 from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark, say, table
-from hermes_agent.cli.picker_choices import Choice, pick
+from hermes_agent.cli.picker_choices import Choice, ask_secret, pick
 from hermes_agent.cli.start import run_surface
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.errors import AuthRefused, HermesError, HomeError, NoModel, ProviderError, Stopped
@@ -62,10 +62,15 @@ def setup(surface: Surface, non_interactive: bool, no_local: bool) -> int:
 
     You may leave at each question with Ctrl-C and begin again later. The exit code is 5 if the model did not answer.
     """
+    found = found_models(surface, local=not no_local)
+    return first_that_answers(surface, found) if non_interactive else asked_for(surface, found)
+
+
+def found_models(surface: Surface, *, local: bool = True) -> list[Candidate]:
+    """The models that could be chosen in this home. Raises `ConfigError` for a wrong config.yaml."""
     surface.home.ensure()
     surface.loaded.strict()
-    found = asyncio.run(candidates(surface, () if no_local else USUAL_PLACES))
-    return first_that_answers(surface, found) if non_interactive else asked_for(surface, found)
+    return asyncio.run(candidates(surface, USUAL_PLACES if local else ()))
 
 
 def asked_for(surface: Surface, found: list[Candidate]) -> int:
@@ -148,7 +153,7 @@ class Questions:
         vendor = known[chosen.name]
         if vendor.keys_at:
             remark(f"You get a key at {vendor.keys_at}")
-        return with_key(vendor, self._key(f"{vendor.title} key"))
+        return with_key(vendor, ask_secret(f"{vendor.title} key (not shown)"))
 
     def _server(self) -> Candidate | None:
         """A server by its address: completed, asked for its models, with a key if it wants one."""
@@ -159,7 +164,8 @@ class Questions:
         heard = asyncio.run(ask_server(address, self._surface.secrets.get(custom.key_names[0])))
         if heard.status in UNAUTHORIZED:
             remark(f"It wants a key ({heard.status}).")
-            server = replace(server, key_name=custom.key_names[0], key=self._key("Key of this server", default=""))
+            key = ask_secret("Key of this server (not shown; empty: none)", empty=True)
+            server = replace(server, key_name=custom.key_names[0], key=key)
             heard = asyncio.run(ask_server(address, server.key))
         if not heard.status:
             remark(f"{address} {heard.why}. Is it running, and is this the address? Correct it, or choose another.")
@@ -182,13 +188,8 @@ class Questions:
         vendor = candidate.route(self._surface).vendor
         if not vendor.key_names:
             return None
-        key = self._key(f"Another key for {candidate.model}", default="")
+        key = ask_secret(f"Another key for {candidate.model} (not shown; empty: none)", empty=True)
         return replace(candidate, key_name=vendor.key_names[0], key=key) if key else None
-
-    def _key(self, question: str, default: str | None = None) -> str:
-        empty = "" if default is None else "; empty: none"
-        words = f"{question} (not shown{empty})"
-        return str(click.prompt(words, default=default, show_default=False, hide_input=True, err=True)).strip()
 
 
 def failure_of(surface: Surface, candidate: Candidate) -> HermesError | None:

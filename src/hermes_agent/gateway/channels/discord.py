@@ -129,8 +129,8 @@ class DiscordChannel(Channel):
     async def react(self, to: Conversation, source_id: str, sign: str) -> None:
         await self._rest.ask("PUT", f"{_message(to, source_id)}/reactions/{quote(sign)}/@me", reads=True)
 
-    async def check(self) -> None:
-        await self._rest.ask("GET", "users/@me", reads=True)
+    async def check(self) -> str:
+        return str((await self._rest.ask("GET", "users/@me", reads=True)).get("username", ""))
 
     async def _place(self, channel: str) -> Place:
         """Facts about a channel or thread; empty if it is not visible to the bot."""

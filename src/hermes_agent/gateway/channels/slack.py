@@ -194,9 +194,10 @@ class SlackChannel(Channel):
                 "reactions.add", channel=to.chat, timestamp=source_id.partition(":")[2], name=SIGNS[sign]
             )
 
-    async def check(self) -> None:
-        await self._bot.call("auth.test", reads=True)
+    async def check(self) -> str:
+        me = await self._bot.call("auth.test", reads=True)
         await self._app.call("apps.connections.open", reads=True)
+        return f"@{me['user']}" if me.get("user") else ""
 
     async def _name(self, user: str) -> str:
         """A user's display name, cached; empty if unavailable."""

@@ -133,8 +133,8 @@ class Telegram(Channel):
         where = {"chat_id": chat or to.chat, "message_id": number_of(message)}
         await self._api.call("setMessageReaction", {**where, "reaction": reaction})
 
-    async def check(self) -> None:
-        await self._who()
+    async def check(self) -> str:
+        return f"@{(await self._who()).name}"
 
     async def _there(self, to: Conversation, do: Callable[[str], Awaitable[T]]) -> T:
         """Run a call with the chat's current id, and repeat it if the chat has migrated."""
