@@ -85,7 +85,7 @@ def show_(surface: Surface, session: str) -> None:
     show(told, lambda _: as_markdown(found, entries).rstrip("\n"))
 
 
-@sessions.command()
+@sessions.command(context_settings={"ignore_unknown_options": True})  # `-word` leaves a word out.
 @click.argument("words", nargs=-1, required=True)
 @click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(1), help="How many at most.")
 @pass_surface
