@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
@@ -222,6 +223,7 @@ class Kind:
     - `secrets`: names of its secrets; only one process may listen with the first one. `account` names options that
       identify the account if the secret alone does not;
     - `setup`: instructions for the person, step by step;
+    - `person`: what the id of a user looks like, and that in words (empty: anything);
     - `hash_ids`: user ids are phone numbers or addresses, so the model and the logs see hashes.
     """
 
@@ -234,7 +236,14 @@ class Kind:
     make: Callable[[Needs], Channel]
     options: Mapping[str, Option] = field(default_factory=dict)
     account: tuple[str, ...] = ()
+    person: tuple[str, str] = ("", "")
     hash_ids: bool = False
+
+    def wrong_people(self, people: Iterable[str]) -> str:
+        """A sentence on those who are no ids of its users; empty where all are."""
+        form, words = self.person
+        wrong = [each for each in people if form and each != "*" and not re.fullmatch(form, each)]
+        return f"`{wrong[0]}` is no id of {self.title}: {words}." if wrong else ""
 
     def with_defaults(self, given: Mapping[str, str]) -> dict[str, str]:
         """Its options, as given or else by default."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import click
 
@@ -11,13 +12,16 @@ from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.output import as_json, remark, say, shortened, table
 from hermes_agent.cli.picker_choices import ask_secret
 from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.config_edit import TELLING, explain, known, plain_of, replace_text, set_value, source_of, unset
 from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.late import late
-from hermes_agent.host.schema import Plain, PlainMap, find, plain_at
+from hermes_agent.host.schema import Plain, PlainMap, build, find, plain_at, with_value
+from hermes_agent.host.yaml_check import parse_value
+from hermes_agent.providers.route import load_vendor
 
 SECRET_NAME = re.compile(r"[A-Z][A-Z0-9_]*_[A-Z0-9_]+")
-CHANNEL = "gateway.channels."
+CHANNEL, PROVIDER = "gateway.channels.", "model.provider"
 DEFAULT = "default"
 VALUE = 60
 """Columns of a value in the list of settings."""
@@ -82,14 +86,11 @@ def set_(surface: Surface, key: str, value: str | None) -> None:
         return
     if value is None:
         raise click.UsageError(f"The value of `{key}` is missing.")
+    refuse(surface, key, value)
     set_value(surface.home, surface.schema, key, value)
     loaded = surface.loaded
     now, source = plain_at(plain_of(loaded.value), key), source_of(loaded, key)
     say(f"{key} = {written(now)}  ({source})", key=key, value=now, source=source)
-    if key.startswith(CHANNEL):
-        for wrong, text in channels(surface).items():
-            if key == wrong or key.startswith(f"{wrong}."):
-                remark(text)
 
 
 @config.command("unset")
@@ -109,7 +110,7 @@ def edit(surface: Surface) -> int:
     home = surface.home.ensure()
     draft = home.cache / "config.edit.yaml"
     write_private(
-        draft, read_small(home.config_file) or b"# The settings of Hermes; `hermes config show` lists them.\n"
+        draft, read_small(home.config_file) or b"# The settings of Hermes; `hermes config show --all` lists them.\n"
     )
     while True:
         click.edit(filename=str(draft))
@@ -135,7 +136,7 @@ def check(surface: Surface) -> int:
     if loaded.problems:
         remark(loaded.remedy)
         return Exit.CONFIG
-    wrong = channels(surface)
+    wrong = channels(loaded.value)
     for key, text in wrong.items():
         say(f"{place_of(surface, key)}: {text}")
     if wrong:
@@ -167,11 +168,23 @@ def path(surface: Surface) -> None:
     say(str(surface.home.config_file))
 
 
-def channels(surface: Surface) -> dict[str, str]:
+def refuse(surface: Surface, key: str, text: str) -> None:
+    """Raise `ConfigError` for a value that no vendor or channel could take."""
+    value, problem = parse_value(text, known(surface.schema, key), key)
+    if problem:
+        raise ConfigError(problem)
+    if key == PROVIDER and text:
+        load_vendor(text)
+    if key.startswith(CHANNEL):
+        settings = build(surface.schema, with_value(plain_of(surface.loaded.value), key, value))
+        for wrong, why in channels(settings).items():
+            if key == wrong or key.startswith(f"{wrong}."):
+                raise ConfigError(why)
+
+
+def channels(settings: Any) -> dict[str, str]:  # noqa: ANN401  a schema of a test
     """Problems with channel settings, by dotted key; they are checked against the table of channels, not the schema."""
-    if find(surface.schema, "gateway.channels") is None or not surface.loaded.value.gateway.channels:
-        return {}
-    found: dict[str, str] = late(UNFIT)(surface.loaded.value.gateway)
+    found: dict[str, str] = late(UNFIT)(settings.gateway) if hasattr(settings, "gateway") else {}
     return found
 
 

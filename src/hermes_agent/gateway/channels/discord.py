@@ -205,6 +205,7 @@ CHANNEL = Kind(
     ),
     pace=Pace(every=0.03, chat=1.0, group=1.0, edit=1.2),
     secrets=("DISCORD_BOT_TOKEN",),
+    person=(r"\d+", "it is a number: Developer Mode, Copy User ID"),
     setup=(
         "Make an application with a bot at https://discord.com/developers/applications; its token is "
         "DISCORD_BOT_TOKEN.",

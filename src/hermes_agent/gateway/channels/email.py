@@ -312,6 +312,7 @@ CHANNEL = Kind(
     pace=Pace(every=0.5, chat=5.0, group=5.0),
     secrets=("EMAIL_PASSWORD",),
     account=("address",),
+    person=(r"[^@\s]+@[^@\s]+|@?[^@\s]+", "it is an address"),
     setup=(
         "Make a mailbox for the agent alone; its unread mail is what the agent answers.",
         "Where the provider has app passwords (Gmail, iCloud, Fastmail), make one: that is the EMAIL_PASSWORD.",

@@ -272,6 +272,7 @@ CHANNEL = Kind(
     # Synapse's own limit (rc_message): 0.2 events a second after the first ten; edits count.
     pace=Pace(every=0.05, chat=0.5, group=0.5, edit=5.0),
     secrets=("MATRIX_ACCESS_TOKEN",),
+    person=(r"@[^:\s]+:\S+", "it is like @you:example.org"),
     setup=(
         "Register an account for the agent on a homeserver, and put the homeserver's address into "
         "gateway.channels.matrix.options.homeserver.",
