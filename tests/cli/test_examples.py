@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
 
@@ -215,14 +214,3 @@ def test_a_slip_is_understood_and_a_far_word_is_not_guessed_at() -> None:
     for word in ("login2xyz", "blah", "acpp"):
         assert "Did you mean" not in CliRunner().invoke(hermes, [word], obj=Surface()).output
     assert not ELSEWHERE.keys() & SUMMARIES.keys()
-
-
-@pytest.mark.parametrize(("before", "now"), [("kanban create", "kanban add"), ("bundles delete", "bundles remove")])
-def test_a_word_of_before_still_works_and_is_not_shown(before: str, now: str) -> None:
-    group, word = before.split()
-    command = hermes.get_command(click.Context(hermes), group)
-
-    assert isinstance(command, click.Group)
-    assert command.commands[word].hidden
-    assert command.commands[word].callback == command.commands[now.split()[1]].callback
-    assert f"  {word}" not in CliRunner().invoke(hermes, [group, "--help"], obj=Surface()).output

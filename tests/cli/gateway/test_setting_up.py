@@ -13,15 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hermes_agent.app.operations.access import open_offline
-from hermes_agent.app.operations.serving import facts_of
-from hermes_agent.app.settings import Settings
 from hermes_agent.core.errors import ConfigError, HermesError, Stopped
-from hermes_agent.gateway.channels.telegram import CHANNEL
-from hermes_agent.gateway.first_contact import first_message, trial
-from hermes_agent.host.config import load
 from hermes_agent.host.inbound.listener import serve_in_thread
-from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread
 from tests.cli.shell import PROGRAM, ROOT, typed
@@ -64,10 +57,17 @@ async def test_one_command_leads_from_the_token_to_the_first_answer(tmp_path: Pa
     with serving_in_thread(openai_model([Say("Hello, Ann.")], keys=())) as model:
         config(home, double, "custom/m", model.url)
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", PROGRAM, "gateway", "setup", "telegram",
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            sys.executable,
+            "-c",
+            PROGRAM,
+            "gateway",
+            "setup",
+            "telegram",
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env={**ENV, "HOME": str(tmp_path), "HERMES_HOME": str(home), **measured()},
-        )  # fmt: skip
+        )  # fmt: skip - the words of the command on one line
         assert process.stdin is not None
         assert process.stderr is not None
         try:
@@ -98,20 +98,6 @@ def stop(home: Path) -> None:
         typed(home, "gateway", "stop")
     except HermesError as error:
         assert "No gateway runs" in str(error)
-
-
-async def test_the_first_message_is_left_for_the_gateway(tmp_path: Path, double: TelegramDouble) -> None:
-    home = Home(root=tmp_path, base=tmp_path).ensure()
-    options = {"api_url": double.url}
-    async with open_offline(home, load(home, Settings)) as access:
-        await double.say("In a group", chat="-5", user="7", group=True)
-        await double.say("Hello", chat="7", user="7")
-        for _ in range(2):
-            async with trial(access, CHANNEL, options, lambda _: TOKEN) as channel:
-                assert await channel.check() == "@hermes_bot"
-                said = await asyncio.wait_for(first_message(access, channel, frozenset()), 20)
-            assert (said.text, said.sender.user) == ("Hello", "7")
-        assert await facts_of(access.system).of("channel:telegram:123456") == {}
 
 
 def test_a_wrong_token_is_asked_again_and_leaving_keeps_what_was_good(tmp_path: Path, double: TelegramDouble) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 import click
 import pytest
 
+from hermes_agent.cli.commands import skills as commands
+from hermes_agent.cli.skills import following, hub
 from hermes_agent.core.errors import HermesError
 from hermes_agent.skills.hub.git import HubError
 from tests.cli.shell import Said, typed
@@ -163,3 +165,8 @@ def test_a_tap_that_vanished_is_told_on_the_side(home: Path, there: Origin, tmp_
     there.root.rename(tmp_path / "away")
     found = skills(home, "search", "tea", "--refresh")
     assert ("them" in found.out, "did not answer, what was known of it is used" in found.err) == (True, True)
+
+
+def test_the_commands_of_repositories_stand_among_those_of_skills():
+    names = {each.name for each in (following.check, following.update, following.audit, following.publish, hub.tap)}
+    assert names < set(commands.skills.commands)

@@ -73,6 +73,10 @@ class Noun:
     verbs: tuple[Verb, ...]
     offline: bool = False
 
+    def has(self, word: str) -> bool:
+        """Whether it has a verb of that name, or had one."""
+        return RENAMED.get(f"{self.name} {word}", word) in (each.name for each in self.verbs)
+
     @property
     def usage(self) -> str:
         """Usage text for slash commands."""
