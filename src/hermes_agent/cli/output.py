@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import field
+from shutil import get_terminal_size
 from typing import TypeVar
 
 import msgspec
@@ -17,6 +18,8 @@ from hermes_agent.host.late import libraries
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 GAP = "  "
+LAST = 8
+"""Columns that the last cell of a row has at least."""
 T = TypeVar("T")
 
 
@@ -114,12 +117,21 @@ def clean(text: str) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], head: Sequence[str] = (), right: Sequence[int] = ()) -> str:
-    """Rows in aligned columns under their heads; `right` lists right-aligned columns."""
+    """Rows in aligned columns under their heads; `right` lists right-aligned columns. On a terminal that is too narrow
+    each row is a few lines."""
     cells = [[clean(cell).replace("\n", " ") for cell in row] for row in ([head, *rows] if head else rows)]
     if not cells:
         return ""
     widths = [max(width(row[column]) for row in cells) for column in range(len(cells[0]))]
+    if head and sys.stdout.isatty() and sum(widths[:-1]) + len(GAP) * len(widths) + LAST > get_terminal_size().columns:
+        return "\n".join(_lines(head, row) for row in cells[1:])
     return "\n".join(GAP.join(_cells(row, widths, right)).rstrip() for row in cells)
+
+
+def _lines(head: Sequence[str], row: Sequence[str]) -> str:
+    """A row below its first cell."""
+    rest = [f"{GAP}{name.lower()}: {cell}" for name, cell in zip(head[1:], row[1:], strict=True) if cell]
+    return "\n".join((row[0], *rest))
 
 
 def width(text: str) -> int:

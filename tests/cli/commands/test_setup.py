@@ -50,7 +50,7 @@ def test_with_nothing_there_the_scripted_model_answers_and_says_that_it_is_scrip
 
 def test_a_typed_key_is_tried_kept_privately_and_never_shown(tmp_path: Path) -> None:
     with serving_in_thread(openai_model([Say("Hello.")], keys=(KEY,))) as server:
-        typing = f"2\nopenai\n{KEY}\n"
+        typing = f"1\nopenai\n{KEY}\n"
         said = typed(tmp_path, "setup", "--no-local", stdin=typing, OPENAI_BASE_URL=server.url)
 
     assert said.code == 0
@@ -61,7 +61,7 @@ def test_a_typed_key_is_tried_kept_privately_and_never_shown(tmp_path: Path) -> 
 
 def test_another_server_is_taken_by_its_address(tmp_path: Path) -> None:
     with serving_in_thread(openai_model([Say("Hello.")], keys=())) as server:
-        said = typed(tmp_path, "setup", "--no-local", stdin=f"3\n{server.url}/\nsome/model\n")
+        said = typed(tmp_path, "setup", "--no-local", stdin=f"2\n{server.url}/\nsome/model\n")
 
     assert said.code == 0
     text = (tmp_path / "config.yaml").read_text()
@@ -70,7 +70,7 @@ def test_another_server_is_taken_by_its_address(tmp_path: Path) -> None:
 
 def test_a_server_that_wants_a_key_is_asked_with_one(tmp_path: Path) -> None:
     with serving_in_thread(openai_model([Say("Hello.")], keys=(KEY,))) as server:
-        said = typed(tmp_path, "setup", "--no-local", stdin=f"3\n{server.url}\n{KEY}\nsome/model\n")
+        said = typed(tmp_path, "setup", "--no-local", stdin=f"2\n{server.url}\n{KEY}\nsome/model\n")
 
     assert said.out.endswith("The default model is now custom/some/model. `hermes` starts a chat.\n")
     assert (tmp_path / ".env").read_text() == f"CUSTOM_API_KEY={KEY}\n"
@@ -81,7 +81,7 @@ def test_a_server_that_wants_a_key_is_asked_with_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["", "wrong"])
 def test_what_was_seen_not_to_answer_is_not_said_to(tmp_path: Path, key: str) -> None:
     with serving_in_thread(openai_model([Say("Hello.")], keys=(KEY,))) as server:
-        said = typed(tmp_path, "setup", "--no-local", stdin=f"3\n{server.url}\n{key}\nsome/model\n\ny\n")
+        said = typed(tmp_path, "setup", "--no-local", stdin=f"2\n{server.url}\n{key}\nsome/model\n\ny\n")
 
     assert said.code == 5
     assert said.out.endswith(
@@ -123,7 +123,7 @@ def test_a_key_in_the_environment_comes_before_a_configured_scripted_model(tmp_p
 def test_a_server_of_one_model_is_taken_by_host_and_port_alone(tmp_path: Path) -> None:
     with serving_in_thread(openai_model([Say("Hello.")], keys=(), models=("local-model",))) as server:
         host = server.url.removeprefix("http://").removesuffix("/v1")
-        said = typed(tmp_path, "setup", "--no-local", stdin=f"3\n{host}\n")
+        said = typed(tmp_path, "setup", "--no-local", stdin=f"2\n{host}\n")
 
     assert "It serves local-model." in said.err
     assert said.out.startswith("The default model is now custom/local-model.")
@@ -131,14 +131,14 @@ def test_a_server_of_one_model_is_taken_by_host_and_port_alone(tmp_path: Path) -
 
 def test_the_models_of_a_server_are_offered_by_number(tmp_path: Path) -> None:
     with serving_in_thread(openai_model([Say("Hello.")], keys=(), models=("one", "two"))) as server:
-        said = typed(tmp_path, "setup", "--no-local", stdin=f"3\n{server.url}\n2\n")
+        said = typed(tmp_path, "setup", "--no-local", stdin=f"2\n{server.url}\n2\n")
 
     assert said.out.startswith("The default model is now custom/two.")
 
 
 def test_an_address_where_nobody_answers_is_asked_again(tmp_path: Path) -> None:
     with serving_in_thread(openai_model([Say("Hello.")], keys=(), models=("one",))) as server:
-        said = typed(tmp_path, "setup", "--no-local", stdin=f"3\n127.0.0.1:9\n3\n{server.url}\n")
+        said = typed(tmp_path, "setup", "--no-local", stdin=f"2\n127.0.0.1:9\n2\n{server.url}\n")
 
     assert "http://127.0.0.1:9/v1 could not be reached" in said.err
     assert "Is it running, and is this the address?" in said.err
@@ -147,7 +147,7 @@ def test_an_address_where_nobody_answers_is_asked_again(tmp_path: Path) -> None:
 
 def test_a_wrong_number_and_a_wrong_vendor_are_asked_again(tmp_path: Path) -> None:
     with serving_in_thread(openai_model([Say("Hello.")], keys=(KEY,))) as server:
-        typing = f"nine\n9\n2\nfoo\nopenai\n{KEY}\n"
+        typing = f"nine\n9\n1\nfoo\nopenai\n{KEY}\n"
         said = typed(tmp_path, "setup", "--no-local", stdin=typing, OPENAI_BASE_URL=server.url)
 
     assert "`nine` is no number of the list: 1 to 3." in said.err
@@ -158,14 +158,14 @@ def test_a_wrong_number_and_a_wrong_vendor_are_asked_again(tmp_path: Path) -> No
 @pytest.mark.parametrize("lines", range(5))
 def test_setup_is_left_at_each_question_and_taken_up_again(tmp_path: Path, lines: int) -> None:
     with serving_in_thread(openai_model([Say("Hello.")], keys=(KEY,), models=("one", "two"))) as server:
-        typing = ["3", server.url, KEY, "two"]
+        typing = ["2", server.url, KEY, "two"]
         given = "".join(f"{line}\n" for line in typing[:lines])
         if lines < len(typing):
             with pytest.raises(HermesError):
                 typed(tmp_path, "setup", "--no-local", stdin=given)
             assert not (tmp_path / "config.yaml").exists()
             assert not (tmp_path / ".env").exists()
-            again = ["3", "" if lines > 1 else server.url, KEY, "two"]
+            again = ["2", "" if lines > 1 else server.url, KEY, "two"]
             given = "".join(f"{line}\n" for line in again)
         said = typed(tmp_path, "setup", "--no-local", stdin=given)
 

@@ -110,14 +110,15 @@ class Questions:
 
     def choose(self, found: list[Candidate]) -> int:
         """Let the person choose until a model answers or is kept all the same. Returns the exit code."""
-        names = [(each.model, each.why) for each in found] + list(OTHERS)
-        others: tuple[Callable[[], Candidate | None], ...] = (self._vendor, self._server)
+        ways: list[tuple[tuple[str, str], Callable[[], Candidate | None]]]
+        ways = [((each.model, each.why), partial(replace, each)) for each in found]
+        # Before the scripted model, which nobody should choose by Enter.
+        first = next((place for place, each in enumerate(found) if each.is_scripted), len(found))
+        ways[first:first] = zip(OTHERS, (self._vendor, self._server), strict=True)
         while True:
             remark("Which model should answer?")
-            remark(table([(f"{number}", *row) for number, row in enumerate(names, 1)]))
-            number = self._number(len(names))
-            self._remember("choice", names[number - 1][0])
-            candidate = found[number - 1] if number <= len(found) else others[number - len(found) - 1]()
+            remark(table([(f"{number}", *row) for number, row in enumerate([names for names, _ in ways], 1)]))
+            candidate = ways[self._number(len(ways)) - 1][1]()
             if candidate is None:
                 continue
             failure = failure_of(self._surface, candidate)
@@ -194,7 +195,7 @@ class Questions:
 
 def failure_of(surface: Surface, candidate: Candidate) -> HermesError | None:
     """Ask the candidate a test question and report the result; None if it answered. Ctrl-C ends the waiting."""
-    remark(f"Asking {candidate.model} ({candidate.why}) ... Ctrl-C ends the waiting.")
+    remark(f"Asking {candidate.model} ... (Ctrl-C ends the waiting)")
     try:
         route = candidate.route(surface)
         answered: Answered = ask(surface, partial(ask_once, secrets=surface.secrets, route=route))

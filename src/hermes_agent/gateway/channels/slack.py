@@ -300,7 +300,7 @@ CHANNEL = Kind(
     ),
     pace=Pace(every=0.05, chat=1.0, group=1.0, edit=1.2),
     secrets=("SLACK_APP_TOKEN", "SLACK_BOT_TOKEN"),
-    person=(r"[A-Z][A-Z0-9]{6,}", "it is a member id, such as U0123ABCD"),
+    person=(r"[A-Z][A-Z0-9]+", "it is a member id, such as U0123ABCD"),
     setup=(
         "Make an app at https://api.slack.com/apps and switch Socket Mode on; its app token (xapp-, with "
         "connections:write) is SLACK_APP_TOKEN.",
