@@ -150,7 +150,7 @@ def test_a_wrong_number_and_a_wrong_vendor_are_asked_again(tmp_path: Path) -> No
         typing = f"nine\n9\n1\nfoo\nopenai\n{KEY}\n"
         said = typed(tmp_path, "setup", "--no-local", stdin=typing, OPENAI_BASE_URL=server.url)
 
-    assert "`nine` is no number of the list: 1 to 3." in said.err
+    assert "There is no `nine` in the list." in said.err
     assert "There is no `foo` in the list." in said.err
     assert said.code == 0
 

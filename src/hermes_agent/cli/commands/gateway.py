@@ -151,7 +151,7 @@ def setup(surface: Surface, channel: str, steps: bool) -> None:
             remark("First the model that shall answer there.")
             Questions(surface).choose(found_models(surface))
         set_up(surface, kind)
-    except click.Abort as error:
+    except (click.Abort, KeyboardInterrupt) as error:
         raise Stopped(f"\nWhat you entered is kept: `hermes gateway setup {channel}` goes on from there.") from error
     start_serving(surface, kind)
 

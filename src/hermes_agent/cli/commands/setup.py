@@ -19,7 +19,7 @@ from hermes_agent.app.places import no_wall
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.offers import CONFIGURED, Candidate, ask_server, candidates, vendors, with_key
 from hermes_agent.cli.operation import ask
-from hermes_agent.cli.output import remark, say, table
+from hermes_agent.cli.output import remark, say
 from hermes_agent.cli.picker_choices import Choice, ask_secret, pick
 from hermes_agent.cli.start import run_surface
 from hermes_agent.cli.surface import Surface, pass_surface
@@ -44,7 +44,8 @@ NONE_ANSWERED = (
 LEFT = "Nothing was changed. `hermes setup` goes on where you left, with what you typed."
 AGAIN = "Check its address and key, or run `hermes setup` again."
 TRY = "Try it: which folder shall it look at? (no: later)"
-OTHERS = (("another vendor", "with your key"), ("another server", "by address"))
+VENDOR, SERVER = "another vendor", "another server"
+OTHERS = (Choice(name=VENDOR, about="with your key"), Choice(name=SERVER, about="by address"))
 FIRST = (
     "Look around in this folder; only read. Then say in at most six short sentences what it is, and name three things "
     "that you could do for me here."
@@ -78,7 +79,7 @@ def asked_for(surface: Surface, found: list[Candidate]) -> int:
     try:
         code = Questions(surface).choose(found)
         return code or first_run(surface)
-    except click.Abort as error:
+    except (click.Abort, KeyboardInterrupt) as error:
         remark("")
         if sys.stdin.isatty():
             raise Stopped(LEFT) from error
@@ -110,15 +111,17 @@ class Questions:
 
     def choose(self, found: list[Candidate]) -> int:
         """Let the person choose until a model answers or is kept all the same. Returns the exit code."""
-        ways: list[tuple[tuple[str, str], Callable[[], Candidate | None]]]
-        ways = [((each.model, each.why), partial(replace, each)) for each in found]
+        ways: dict[str, Callable[[], Candidate | None]] = {each.model: partial(replace, each) for each in found}
+        ways |= {VENDOR: self._vendor, SERVER: self._server}
+        choices = [Choice(name=each.model, about=each.why) for each in found]
         # Before the scripted model, which nobody should choose by Enter.
         first = next((place for place, each in enumerate(found) if each.is_scripted), len(found))
-        ways[first:first] = zip(OTHERS, (self._vendor, self._server), strict=True)
+        choices[first:first] = OTHERS
         while True:
-            remark("Which model should answer?")
-            remark(table([(f"{number}", *row) for number, row in enumerate([names for names, _ in ways], 1)]))
-            candidate = ways[self._number(len(ways)) - 1][1]()
+            chosen = pick("Which model should answer?", choices)
+            if chosen is None:
+                raise click.Abort
+            candidate = ways[chosen.name]()
             if candidate is None:
                 continue
             failure = failure_of(self._surface, candidate)
@@ -128,13 +131,6 @@ class Questions:
                 keep(self._surface, candidate, answered=failure is None)
                 self._file.unlink(missing_ok=True)
                 return Exit.OK if failure is None else Exit.PROVIDER
-
-    def _number(self, most: int) -> int:
-        while True:
-            said = str(click.prompt("Number", default="1", err=True)).strip()
-            if said.isdecimal() and 1 <= int(said) <= most:
-                return int(said)
-            remark(f"`{said}` is no number of the list: 1 to {most}.")
 
     def _remember(self, name: str, answer: str) -> str:
         self._answers[name] = answer
