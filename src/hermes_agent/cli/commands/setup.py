@@ -50,7 +50,7 @@ FIRST = (
     "Look around in this folder; only read. Then say in at most six short sentences what it is, and name three things "
     "that you could do for me here."
 )
-LATER = ("n", "no", "later")
+LATER = ("", "n", "no", "later")
 UNAUTHORIZED = (401, 403)
 
 
@@ -231,7 +231,9 @@ def first_run(surface: Surface) -> int:
     if not sys.stdin.isatty() or surface.loaded.value.model.default.startswith("demo/"):
         return Exit.OK
     folder = current_folder()
-    said = str(click.prompt(TRY, default=str(folder), err=True)).strip()
+    said = ""
+    with suppress(click.Abort):
+        said = str(click.prompt(TRY, default=str(folder), err=True)).strip()
     if said.lower() in LATER:
         return Exit.OK
     wanted = Path(said).expanduser()
