@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import partial
@@ -32,6 +33,7 @@ from hermes_agent.version import VERSION
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+UNASKED = "\nStopped: there is no terminal to ask you at. `-y` answers where a command has it."
 NAME = 11
 """Columns of a command's name in the help."""
 CLOSE = 0.75
@@ -157,6 +159,6 @@ def run(arguments: Sequence[str]) -> int:
         error.show()
         return error.exit_code
     except click.Abort:
-        click.echo("Stopped.", err=True)
+        click.echo("Stopped." if sys.stdin.isatty() else UNASKED, err=True)
         return Exit.STOPPED
     return result if isinstance(result, int) else Exit.OK

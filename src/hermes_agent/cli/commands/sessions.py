@@ -36,6 +36,8 @@ FORMATS: dict[str, Callable[[SessionRecord, Sequence[Entry]], str]] = {
     "html": as_html,
 }
 CLI = "cli"
+BETWEEN = "****"
+"""What the marks of two neighbouring words leave between them, where a language has no spaces."""
 LEAST, MOST = 20, 60
 """Columns of a title."""
 
@@ -98,9 +100,8 @@ def search(surface: Surface, words: tuple[str, ...], limit: int) -> None:
 
 def found_words(hits: Sequence[Hit]) -> str:
     """Search hits with their context."""
-    return "\n".join(
-        f"{hit.session}  {moment(hit.at)}  #{hit.number} {hit.role.value}\n    {hit.marked}" for hit in hits
-    )
+    heads = (f"{hit.session}  {moment(hit.at)}  #{hit.number} {hit.role.value}" for hit in hits)
+    return "\n".join(f"{head}\n    {hit.marked.replace(BETWEEN, '')}" for head, hit in zip(heads, hits, strict=True))
 
 
 def asked(word: str) -> str:

@@ -78,12 +78,12 @@ def asked_for(surface: Surface, found: list[Candidate]) -> int:
     """Let the person choose, and try the model out in their folder. Returns the exit code."""
     try:
         code = Questions(surface).choose(found)
-        return code or first_run(surface)
     except (click.Abort, KeyboardInterrupt) as error:
         remark("")
         if sys.stdin.isatty():
             raise Stopped(LEFT) from error
         raise HermesError(UNASKED) from error
+    return code or first_run(surface)
 
 
 def first_that_answers(surface: Surface, found: list[Candidate]) -> int:
