@@ -38,8 +38,8 @@ def test_what_is_not_there_is_not_bundled(tmp_path: Path):
         bundles(tmp_path, "show", "release")
 
 
-def test_a_command_of_the_name_wins_and_is_told(tmp_path: Path):
-    assert "has no slash of its own" in bundles(tmp_path, "add", "help", "repo-tour").err
+def test_a_command_of_the_name_wins_and_that_is_said(tmp_path: Path):
+    assert "also where `/help` is a command" in bundles(tmp_path, "add", "help", "repo-tour").out
     assert bundles(tmp_path, "show", "help").out.splitlines() == ["/help", "- repo-tour"]
 
 
@@ -47,4 +47,4 @@ def test_a_broken_one_does_not_hide_the_others(tmp_path: Path):
     bundles(tmp_path, "add", "release", "repo-tour")
     (tmp_path / "skill-bundles/bad.yaml").write_text("skills: 7")
     listed = bundles(tmp_path, "list")
-    assert ("release" in listed.out, "bad.yaml is not a bundle" in listed.err) == (True, True)
+    assert ("release" in listed.out, "bad.yaml is not a bundle" in listed.out) == (True, True)

@@ -25,7 +25,7 @@ RENAMED = {
 
 class Kind(StrEnum):
     """Type of an operation's argument; `since` is a time span or a date, parsed to seconds since 1970, `words` a text
-    that takes the rest of a slash command."""
+    that takes the rest of a slash command, `names` one or more of them as a sequence."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -34,6 +34,7 @@ class Kind(StrEnum):
     SINCE = "since"
     SWITCH = "switch"
     WORDS = "words"
+    NAMES = "names"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +121,8 @@ async def say_verb(noun: Noun, access: Access[Any], words: Sequence[str]) -> str
     places = [each for each in verb.arguments if not each.flag]
     if places and places[-1].kind is Kind.WORDS and len(rest) > len(places):
         rest[len(places) - 1 :] = [" ".join(rest[len(places) - 1 :])]
+    if places and places[-1].kind is Kind.NAMES and len(rest) >= len(places):
+        rest[len(places) - 1 :] = [tuple(rest[len(places) - 1 :])]  # type: ignore[list-item]  # as its act takes it
     given = {each.name: each.default for each in verb.arguments}
     given |= {place.name: _read(noun, place, word) for place, word in zip(places, rest, strict=False)}
     if len(rest) > len(places) or any(given[each.name] is None for each in places):

@@ -11,9 +11,11 @@ import click
 from hermes_agent.app.operations.agents import AGENTS
 from hermes_agent.app.operations.approvals import ALLOWED
 from hermes_agent.app.operations.chats import PAIRING
+from hermes_agent.app.operations.checkpoints import CHECKPOINTS
 from hermes_agent.app.operations.kanban import KANBAN
 from hermes_agent.app.operations.learning import CURATED, LEARNED
 from hermes_agent.app.operations.memory import FACTS, NOTES, put_note
+from hermes_agent.app.operations.skills import BUNDLED
 from hermes_agent.app.operations.trust import TRUST
 from hermes_agent.app.operations.verbs import Argument, Kind, Noun, Verb
 from hermes_agent.cli.operation import ask, ask_system
@@ -32,6 +34,7 @@ KINDS: dict[Kind, click.ParamType[Any]] = {
     Kind.SKILL: click.STRING,
     Kind.SWITCH: click.BOOL,
     Kind.WORDS: click.STRING,
+    Kind.NAMES: click.STRING,
 }
 
 
@@ -66,6 +69,8 @@ def _parameter(argument: Argument) -> click.Parameter:
         )
     needed = argument.default is None
     shown = metavar if metavar is None or needed else f"[{metavar}]"
+    if argument.kind is Kind.NAMES:
+        return click.Argument([argument.name], type=kind, metavar=metavar, required=needed, nargs=-1)
     return click.Argument([argument.name], type=kind, metavar=shown, required=needed, default=argument.default)
 
 
@@ -73,6 +78,12 @@ agents = group_of(AGENTS)
 
 
 approvals = group_of(ALLOWED)
+
+
+bundles = group_of(BUNDLED)
+
+
+checkpoints = group_of(CHECKPOINTS)
 
 
 curator = group_of(CURATED)
