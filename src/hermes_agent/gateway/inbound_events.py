@@ -114,6 +114,8 @@ class Invited:
 
 
 STRANGER = "stranger"
+ANYBODY = "anybody"
+"""The user id of whoever writes where the platform does not tell people apart."""
 Heard = Said | Pressed | Withdrawn | Removed | Invited
 Hear = Callable[[Heard], Awaitable[str]]
 """Takes in what was heard; durable when it returns. What it gives is a short word for whoever pressed a button or

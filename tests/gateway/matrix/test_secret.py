@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 import vodozemac
 
-from hermes_agent.app.auxiliary.background_models import PREFIX, REQUEST
 from hermes_agent.core.chat import Attachment, Conversation
 from hermes_agent.gateway.channel import Media, Part, Said
 from hermes_agent.gateway.channels.matrix import CHANNEL
 from hermes_agent.gateway.matrix.decryption import KEYLESS, Decryption
+from hermes_agent.tools.permission.requests import PREFIX, REQUEST
 from tests.doubles.matrix import OWN
 from tests.gateway.matrix.hearing import ANN, ROOM, Hearing, hearing, until
 

@@ -7,7 +7,13 @@ import pytest
 import vodozemac
 from nio.store import SqliteMemoryStore
 
-from hermes_agent.app.auxiliary.background_models import (
+from hermes_agent.core.chat import Conversation
+from hermes_agent.gateway.channel import Part, Said
+from hermes_agent.gateway.matrix.decryption import canonical, unpadded
+from hermes_agent.host.inbound.message import MINUTE
+from hermes_agent.skills.skill import MOST
+from hermes_agent.testing.clock import FakeClock
+from hermes_agent.tools.permission.requests import (
     EACH,
     MACS,
     OTHERS,
@@ -20,12 +26,6 @@ from hermes_agent.app.auxiliary.background_models import (
     is_verification,
     way_of,
 )
-from hermes_agent.core.chat import Conversation
-from hermes_agent.gateway.channel import Part, Said
-from hermes_agent.gateway.matrix.decryption import canonical, unpadded
-from hermes_agent.host.inbound.message import MINUTE
-from hermes_agent.skills.skill import MOST
-from hermes_agent.testing.clock import FakeClock
 from tests.doubles.matrix import OWN
 from tests.gateway.matrix.hearing import ANN, ROOM, Hearing, hearing, until
 

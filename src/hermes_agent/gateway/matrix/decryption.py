@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hermes_agent.app.auxiliary.background_models import PREFIX, Party, VerificationReplies
 from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow
 from hermes_agent.gateway.matrix.client import Client, Event, count, inside, table, tables, text
@@ -22,6 +21,7 @@ from hermes_agent.gateway.matrix.decryption import Vouching
 from hermes_agent.gateway.matrix.devices import ENCRYPTED, SIGNED, WRONG, Device, Devices
 from hermes_agent.gateway.matrix.rooms import Crypto, Rooms, Say
 from hermes_agent.host.late import libraries
+from hermes_agent.tools.permission.requests import PREFIX, Party, VerificationReplies
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,6 @@ from dataclasses import field
 from functools import partial
 from typing import Any
 
-from hermes_agent.app.auxiliary.background_models import PREFIX, is_verification
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.access_control import harmless
 from hermes_agent.gateway.channel import ChannelError, Hear, MessageGone, NeverHere, NotNow, Removed, Said
@@ -20,6 +19,7 @@ from hermes_agent.gateway.matrix.client import Client, Event, inside, joined, nu
 from hermes_agent.gateway.matrix.membership import Membership, Place, Places
 from hermes_agent.gateway.matrix.rooms import NAME, Crypto, Reader, Rooms
 from hermes_agent.host.tasks import spawn
+from hermes_agent.tools.permission.requests import PREFIX, is_verification
 
 log = logging.getLogger(__name__)
 
