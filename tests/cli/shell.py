@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 from click.testing import CliRunner, Result
 
 from hermes_agent.cli.group import hermes
@@ -17,6 +18,17 @@ from tests.measured import measured, path_of
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = "import sys; from hermes_agent.cli.main import main; sys.exit(main())"
+
+
+def every_leaf(command: click.Command = hermes, path: str = "") -> list[tuple[str, click.Command]]:
+    """Every command that has none below it and is not hidden, by its words."""
+    if not isinstance(command, click.Group):
+        return [(path, command)]
+    context = click.Context(command)
+    inner = [(name, command.get_command(context, name)) for name in command.list_commands(context)]
+    return [
+        leaf for name, each in inner if each and not each.hidden for leaf in every_leaf(each, f"{path} {name}".strip())
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ import pytest
 from hermes_agent.app.operations.sessions import session_stats
 from hermes_agent.cli.operation import ask
 from hermes_agent.cli.options import Invocation
-from hermes_agent.cli.output import show
+from hermes_agent.cli.output import answering, show, start_json
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.errors import DatabaseUnreachable
 
@@ -35,7 +35,9 @@ def test_the_address_in_the_settings_is_taken_and_nothing_else(tmp_path: Path) -
 def test_a_result_is_shown_in_words_or_as_json_and_an_empty_one_is_remarked(capsys: pytest.CaptureFixture[str]) -> None:
     show(["a", "b"], " ".join, nothing="None.")
     show([], " ".join, nothing="None.")
-    show([], " ".join, as_json=True, nothing="None.")
+    with answering():
+        start_json()
+        show([], " ".join, nothing="None.")
 
     said = capsys.readouterr()
     assert said.out == "a b\n[]\n"

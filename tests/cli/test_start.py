@@ -160,7 +160,7 @@ def test_nothing_asked_is_told(tmp_path: Path) -> None:
 
 def test_a_reader_that_leaves_early_is_no_traceback(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, "config", "show"],
+        [sys.executable, "-c", PROGRAM, "config", "show", "--all"],
         env={"PYTHONPATH": str(ROOT / "src"), "HERMES_HOME": str(tmp_path), **measured()},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

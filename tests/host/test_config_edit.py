@@ -294,3 +294,11 @@ def test_every_setting_is_listed_with_what_it_does() -> None:
     assert "agent.max_turns" in listed
     assert "agent" not in listed
     assert all(listed.values())
+
+
+def test_a_section_that_holds_nothing_any_more_goes_too(tmp_path: Path) -> None:
+    home = home_at(tmp_path)
+    home.config_file.write_text("jailed: true\nagent:\n  max_turns: 5\n")
+
+    assert unset(home, Settings, "agent.max_turns")
+    assert home.config_file.read_text() == "jailed: true\n"

@@ -59,7 +59,8 @@ def used_by_nobody(home: Path) -> str:
 def test_the_home_is_hermes_home_or_a_folder_of_the_person() -> None:
     assert find_home("", {"HERMES_HOME": "/srv/h"}).root == Path("/srv/h")
     assert find_home("", {"HERMES_HOME": ""}).root == Path.home() / ".hermes"
-    assert find_home("", {"HERMES_HOME": "some/where"}).root == Path.cwd() / "some" / "where"
+    with pytest.raises(HomeError, match="`some/where`, another folder wherever you are"):
+        find_home("", {"HERMES_HOME": "some/where"})
 
 
 def test_the_locks_of_all_homes_are_the_person_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

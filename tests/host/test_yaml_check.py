@@ -25,8 +25,8 @@ def only_problem(result: Checked) -> str:
         ("agent:\n  max_turn: 5\n", "2: unknown setting `agent.max_turn`. Did you mean `agent.max_turns`?"),
         ("max_turns: 5\n", "1: unknown setting `max_turns`. Did you mean `agent.max_turns`?"),
         ("modle: {}\n", "1: unknown setting `modle`. Did you mean `model`?"),
-        ("zzzzqqqq: 1\n", "1: unknown setting `zzzzqqqq`. `hermes config show` lists the settings."),
-        ("<<: {jailed: true}\n", "1: unknown setting `<<`. `hermes config show` lists the settings."),
+        ("zzzzqqqq: 1\n", "1: unknown setting `zzzzqqqq`. `hermes config show --all` lists the settings."),
+        ("<<: {jailed: true}\n", "1: unknown setting `<<`. `hermes config show --all` lists the settings."),
         (
             "agent:\n  max_turns: many\n",
             "2: `agent.max_turns` takes a whole number from 1 to 1000, but `many` stands here.",

@@ -21,12 +21,15 @@ from hermes_agent.providers.local import (
     LocalServer,
     Place,
     Window,
+    list_models,
     look_around,
     real_window,
+    server_address,
 )
 from hermes_agent.providers.routing.chain import single
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.providers.vendors import VENDORS
+from hermes_agent.testing.model_servers import openai_model, serving
 from tests.providers.asking import Book, route_to
 
 
@@ -173,3 +176,46 @@ async def test_a_window_that_a_person_set_is_not_asked_for():
         broker = Broker(single(route, http, SystemClock(), ModelSettings(window=9_000)), Book())
         await broker.prepare()
     assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "address"),
+    [
+        ("127.0.0.1:8000", "http://127.0.0.1:8000/v1"),
+        (" http://localhost:8080/ ", "http://localhost:8080/v1"),
+        ("box:1234/v1/chat/completions", "http://box:1234/v1"),
+        ("https://llm.example.com/api/v2/", "https://llm.example.com/api/v2"),
+        ("llm.example.com", "https://llm.example.com/v1"),
+        ("studio.local:1234/v1/models", "http://studio.local:1234/v1"),
+        ("[::1]:8000", "http://[::1]:8000/v1"),
+    ],
+)
+def test_a_short_address_is_completed(typed: str, address: str) -> None:
+    assert server_address(typed) == address
+
+
+async def test_a_server_says_its_models_or_why_not() -> None:
+    http = Http()
+    async with serving(openai_model([], keys=("k",), models=("one",))) as server:
+        assert (await list_models(http, server.url, "k")).models == ("one",)
+        refused = await list_models(http, server.url, "")
+    gone = await list_models(http, "http://127.0.0.1:9/v1", "")
+    await http.close()
+
+    assert (refused.status, refused.models) == (401, ())
+    assert gone.status == 0
+    assert gone.why.startswith("could not be reached")
+
+
+async def test_a_server_that_hangs_is_told_in_seconds() -> None:
+    async def silent(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    http = Http()
+    found = await list_models(http, f"http://127.0.0.1:{port}/v1", "", seconds=0.2)
+    await http.close()
+    server.close()
+
+    assert (found.status, found.why) == (0, "did not answer within 0.2 s")

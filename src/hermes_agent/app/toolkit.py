@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.agent.agent import Hook, Proposed
 from hermes_agent.app.chats.people import People
+from hermes_agent.app.folder_trust import TrustedFolders
 from hermes_agent.app.process import APPROVALS, Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Reserved, Skills
@@ -97,9 +98,10 @@ def needs_of(home: Home, settings: Settings, values: Mapping[type, object]) -> N
 
 def needs_without_store(home: Home, settings: Settings, values: Mapping[type, object] | None = None) -> Needs:
     """The same container for a process without runs, with defaults; `values` override them."""
+    clock = SystemClock()
     usual: dict[type, object] = {
         Buffers: Buffers(),
-        Clock: SystemClock(),
+        Clock: clock,
         EditorServers: EditorServers(),
         Http: Http(),
         Options: Options(),
@@ -107,6 +109,7 @@ def needs_without_store(home: Home, settings: Settings, values: Mapping[type, ob
         Reserved: Reserved(),
         Secrets: open_secrets(home),
         Standings: Standings(standing_here),
+        TrustedFolders: TrustedFolders(home, clock),
         Unasked: Unasked(),
     }
     return needs_of(home, settings, {**usual, **(values or {})})

@@ -3,21 +3,43 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import OPTIONS, RESULT, Invocation, Option
-from hermes_agent.cli.table import BELOW_AGENT, CHILDS, COMMANDS, NO_HOME, OPEN, SUMMARIES, TAPED
+from hermes_agent.cli.output import answering
+from hermes_agent.cli.table import (
+    BELOW_AGENT,
+    CHILDS,
+    COMMANDS,
+    ELSEWHERE,
+    GROUPS,
+    NO_HOME,
+    OPEN,
+    SUMMARIES,
+    TAPED,
+)
 from hermes_agent.core.errors import Refused
 from hermes_agent.host.late import late
-from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.paths import find_home
 from hermes_agent.version import VERSION
 
-LONGEST_SENTENCE = 200
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+UNASKED = "\nStopped: there is no terminal to ask you at. `-y` answers where a command has it."
+NAME = 11
+"""Columns of a command's name in the help."""
+CLOSE = 0.75
+"""How like a command a word is that was probably mistyped: a far-off guess misleads."""
+DRESS, EPILOG = "hermes_agent.cli.dressing:dress", "hermes_agent.cli.examples:epilog_of"
+COMPLETED = "hermes_agent.cli.completing:completed"
 SURFACE = "hermes_agent.cli.surface:Surface"
 
 
@@ -31,7 +53,7 @@ class Subcommands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = late(COMMANDS[cmd_name])
-        _uncut(command)
+        late(DRESS)(command, cmd_name)
         if late(BELOW_AGENT)():
             _close(command, "", cmd_name, has_home=os.access(find_home().root, os.R_OK))
         return command
@@ -40,21 +62,25 @@ class Subcommands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS:
-            near = nearest_key(args[0], COMMANDS)
-            meant = f"Did you mean `hermes {near}`?" if near else "`hermes --help` lists them."
-            ctx.fail(f"There is no command `{args[0]}`. {meant} A question goes behind -z.")
+            near = get_close_matches(args[0], COMMANDS, n=1, cutoff=CLOSE)
+            meant = f"Did you mean `hermes {near[0]}`?" if near else "`hermes --help` lists them."
+            meant += " A question goes behind -z."
+            ctx.fail(f"There is no command `{args[0]}`. {ELSEWHERE.get(args[0].lower(), meant)}")
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, SUMMARIES[name]) for name in COMMANDS])
+    def invoke(self, ctx: click.Context) -> object:
+        with answering():
+            return super().invoke(ctx)
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<{NAME}}", SUMMARIES[name]) for name in names.split()])
+        click.Command.format_options(self, ctx, formatter)
 
-def _uncut(command: click.Command) -> None:
-    """Show each command's whole first sentence in help lists, which click would truncate."""
-    for each in command.commands.values() if isinstance(command, click.Group) else ():
-        each.short_help = each.get_short_help_str(LONGEST_SENTENCE)
-        _uncut(each)
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.epilog = late(EPILOG)("")
+        super().format_epilog(ctx, formatter)
 
 
 def _close(command: click.Command, group: str, name: str, *, has_home: bool) -> None:
@@ -85,10 +111,17 @@ def _options_given(context: click.Context, /, **given: str | bool | tuple[str, .
         context.obj = late(SURFACE)(invocation=invocation)
 
 
+def _completed(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
+    found: list[CompletionItem] = late(COMPLETED)(context, parameter, start)
+    return found
+
+
 def _parameter(option: Option) -> click.Option:
     names = [option.field, *(flag for flag in option.flags if flag != RESULT)]
     if option.metavar:
-        return click.Option(names, metavar=option.metavar, multiple=option.repeats, help=option.help)
+        return click.Option(
+            names, metavar=option.metavar, multiple=option.repeats, help=option.help, shell_complete=_completed
+        )
     return click.Option(names, is_flag=True, help=option.help)
 
 
@@ -126,6 +159,6 @@ def run(arguments: Sequence[str]) -> int:
         error.show()
         return error.exit_code
     except click.Abort:
-        click.echo("Stopped.", err=True)
+        click.echo("Stopped." if sys.stdin.isatty() else UNASKED, err=True)
         return Exit.STOPPED
     return result if isinstance(result, int) else Exit.OK

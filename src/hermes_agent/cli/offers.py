@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
-import click
-from click.shell_completion import CompletionItem
-
 from hermes_agent.app.models import model_settings, route_of, sign_ins
 from hermes_agent.app.operations.models import Offer as Offer
 from hermes_agent.app.operations.models import is_ready as is_ready
@@ -20,7 +17,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel
 from hermes_agent.host.http import Http
 from hermes_agent.providers.catalog import find, known_models
-from hermes_agent.providers.local import Place, look_around
+from hermes_agent.providers.local import Listing, Place, list_models, look_around
 from hermes_agent.providers.route import Route, choose, load_vendor, vendor_of
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.providers.vendor import Vendor
@@ -33,6 +30,14 @@ CLOSE = 0.8
 def route_to(surface: Surface, name: str = "") -> Route:
     """The route of the named or configured model. Raises `NoModel`."""
     return route_of(surface.loaded, surface.secrets, name)
+
+
+def has_model(surface: Surface) -> bool:
+    """Whether the configured model could be asked."""
+    try:
+        return bool(route_to(surface))
+    except NoModel:
+        return False
 
 
 def route_without(surface: Surface, name: str = "") -> tuple[Route, str]:
@@ -88,16 +93,6 @@ def searched(offers: Sequence[Offer], text: str) -> list[Offer]:
     return [each for each in offers if all(_fits(each, word) for word in words)]
 
 
-class ModelName(click.ParamType[str]):
-    """Click type: a model as `vendor/model`, with shell completion of known names; others are accepted too."""
-
-    name = "model"
-
-    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        names = [name for name in (*known_models(), *VENDORS) if name.startswith(incomplete)]
-        return [CompletionItem(name) for name in names]
-
-
 def _fits(offer: Offer, word: str) -> bool:
     match word:
         case "images":
@@ -125,6 +120,12 @@ class Candidate:
     key_name: str = ""
     key: str = ""
 
+    @property
+    def is_scripted(self) -> bool:
+        """Whether it is the built-in model, which knows nothing."""
+        vendor = VENDORS.get(self.model.partition("/")[0])
+        return vendor is not None and bool(load_vendor(self.model.partition("/")[0]).server)
+
     def route(self, surface: Surface) -> Route:
         """Its route, independent of the saved settings. Raises `NoModel`."""
 
@@ -142,7 +143,7 @@ class Candidate:
 
 
 async def candidates(surface: Surface, places: Sequence[Place]) -> list[Candidate]:
-    """The available models: the configured one, vendors with a key, local servers, and the built-in demo model."""
+    """The available models: the configured one, vendors with a key, local servers, and last the built-in demo model."""
     found = []
     configured = model_settings(surface.loaded)
     if configured.default:
@@ -171,7 +172,16 @@ async def candidates(surface: Surface, places: Sequence[Place]) -> list[Candidat
         ]
     found += [Candidate(model=f"{each.name}/{each.default_model}", why=BUILT_IN) for each in vendors() if each.server]
     first = {each.model: each for each in reversed(found)}
-    return [each for each in found if first[each.model] is each]
+    return sorted((each for each in found if first[each.model] is each), key=lambda each: each.is_scripted)
+
+
+async def ask_server(address: str, key: str) -> Listing:
+    """Ask a server for its models, as a program with this key (empty: none)."""
+    http = Http()
+    try:
+        return await list_models(http, address, key)
+    finally:
+        await http.close()
 
 
 def vendors() -> list[Vendor]:

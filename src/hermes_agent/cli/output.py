@@ -1,29 +1,90 @@
-"""Plain command output: results, remarks, aligned tables and JSON, without control codes."""
+"""Plain command output: results, remarks, aligned tables, and under `--json` one JSON value, without control codes."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import field
+from shutil import get_terminal_size
 from typing import TypeVar
 
 import msgspec
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.late import libraries
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 GAP = "  "
+LAST = 8
+"""Columns that the last cell of a row has at least."""
 T = TypeVar("T")
 
 
-def say(text: str = "") -> None:
-    """Print a result line to standard output."""
-    sys.stdout.write(f"{clean(text)}\n")
+@dataclass(slots=True)
+class Answer:
+    """What a command answers under `--json`: a value that it shows, or else the facts and lines of what it did."""
+
+    facts: dict[str, object] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+    is_shown: bool = False
+
+
+ANSWER: ContextVar[Answer | None] = ContextVar("answer", default=None)
+"""The answer of the command at work; None: its lines are printed as they are said."""
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """Context manager around one command, in which `start_json` may be called. Prints the answer at the end."""
+    ANSWER.set(None)
+    try:
+        yield
+        answer = ANSWER.get()
+        if answer is not None and not answer.is_shown:
+            say_json({**answer.facts, "text": "\n".join(answer.lines)})
+    finally:
+        ANSWER.set(None)
+
+
+def start_json() -> None:
+    """Give the answer of the command at work as JSON."""
+    ANSWER.set(Answer())
+
+
+def wants_json() -> bool:
+    """Whether the answer is given as JSON."""
+    return ANSWER.get() is not None
+
+
+def prints_json() -> bool:
+    """Whether JSON is wanted, which the caller then prints by itself."""
+    if (answer := ANSWER.get()) is not None:
+        answer.is_shown = True
+    return answer is not None
+
+
+def as_json(value: object) -> bool:
+    """Give `value` as the whole answer if JSON is wanted. Returns whether it is."""
+    if wants_json():
+        say_json(value)
+    return wants_json()
+
+
+def say(text: str = "", **facts: object) -> None:
+    """Print a result line to standard output; under `--json` the `facts` stand beside it."""
+    if (answer := ANSWER.get()) is None:
+        sys.stdout.write(f"{clean(text)}\n")
+    else:
+        answer.facts |= facts
+        answer.lines.append(clean(text))
 
 
 def announce(text: str) -> None:
     """Print a line and flush, for whoever waits for a server to start."""
-    say(text)
+    sys.stdout.write(f"{clean(text)}\n")
     sys.stdout.flush()
 
 
@@ -36,13 +97,15 @@ def say_json(value: object) -> None:
     """Print the result as indented JSON."""
     plain = msgspec.json.format(msgspec.json.encode(value), indent=2)
     sys.stdout.write(f"{plain.decode()}\n")
+    if (answer := ANSWER.get()) is not None:
+        answer.is_shown = True
 
 
-def show(found: T, text: Callable[[T], str], *, as_json: bool = False, nothing: str = "") -> None:
-    """Print a result as text or JSON; `nothing` is remarked for an empty one."""
-    if as_json:
-        say_json(found)
-    elif nothing and not found:
+def show(found: T, text: Callable[[T], str], *, nothing: str = "") -> None:
+    """Print a result as text, or under `--json` as it is; `nothing` is remarked for an empty one."""
+    if as_json(found):
+        return
+    if nothing and not found:
         remark(nothing)
     elif words := text(found):
         say(words)
@@ -54,12 +117,21 @@ def clean(text: str) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], head: Sequence[str] = (), right: Sequence[int] = ()) -> str:
-    """Rows in aligned columns under their heads; `right` lists right-aligned columns."""
+    """Rows in aligned columns under their heads; `right` lists right-aligned columns. On a terminal that is too narrow
+    each row is a few lines."""
     cells = [[clean(cell).replace("\n", " ") for cell in row] for row in ([head, *rows] if head else rows)]
     if not cells:
         return ""
     widths = [max(width(row[column]) for row in cells) for column in range(len(cells[0]))]
+    if head and sys.stdout.isatty() and sum(widths[:-1]) + len(GAP) * len(widths) + LAST > get_terminal_size().columns:
+        return "\n".join(_lines(head, row) for row in cells[1:])
     return "\n".join(GAP.join(_cells(row, widths, right)).rstrip() for row in cells)
+
+
+def _lines(head: Sequence[str], row: Sequence[str]) -> str:
+    """A row below its first cell."""
+    rest = [f"{GAP}{name.lower()}: {cell}" for name, cell in zip(head[1:], row[1:], strict=True) if cell]
+    return "\n".join((row[0], *rest))
 
 
 def width(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Choice from a list at the terminal: a full-screen picker where possible, a numbered prompt elsewhere."""
+"""Questions at the terminal: a choice from a list, by a full-screen picker or a number, and secrets."""
 
 from __future__ import annotations
 
@@ -70,6 +70,19 @@ def pick(title: str, choices: Sequence[Choice]) -> Choice | None:
         chosen: Choice | None = late("hermes_agent.cli.picker:run")(title, Narrowed(choices))
         return chosen
     return by_number(title, choices)
+
+
+def ask_secret(question: str, *, empty: bool = False) -> str:
+    """Prompt for a secret that is not shown; a line of standard input where that is no terminal. With `empty` an empty
+    answer is one too."""
+    if not sys.stdin.isatty():
+        remark(question)
+        line = sys.stdin.readline()
+        if not line.strip() and not (line and empty):
+            raise click.Abort
+        return line.strip()
+    default = "" if empty else None
+    return str(click.prompt(question, default=default, show_default=False, hide_input=True, err=True)).strip()
 
 
 def by_number(title: str, choices: Sequence[Choice]) -> Choice | None:

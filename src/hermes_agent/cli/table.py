@@ -8,9 +8,9 @@ COMMANDS: dict[str, str] = {
     "api": "hermes_agent.cli.commands.worker:api",
     "approvals": "hermes_agent.cli.commands.verbs:approvals",
     "auth": "hermes_agent.cli.commands.auth:auth",
-    "bundles": "hermes_agent.cli.commands.bundles:bundles",
+    "bundles": "hermes_agent.cli.commands.verbs:bundles",
     "chat": "hermes_agent.cli.commands.chat:chat",
-    "checkpoints": "hermes_agent.cli.commands.checkpoints:checkpoints",
+    "checkpoints": "hermes_agent.cli.commands.verbs:checkpoints",
     "completion": "hermes_agent.cli.commands.completion:completion",
     "config": "hermes_agent.cli.commands.config:config",
     "cost": "hermes_agent.cli.commands.cost:cost",
@@ -79,11 +79,67 @@ OPEN: dict[str, str] = {
 }
 """What a command of the agent may run, by group: these change nothing. Every other subcommand is the owner's."""
 
+GROUPS: dict[str, str] = {
+    "Begin": "setup chat demo doctor status",
+    "Work": "sessions goals cron kanban agents checkpoints",
+    "Model and cost": "model login logout auth cost prompt",
+    "What it knows": "skills bundles memory learn curator",
+    "What it may do": "tools mcp hooks secrets approvals trust",
+    "Chats and programs": "gateway pairing send webhook api worker",
+    "This program": "config logs replay completion",
+}
+"""The commands in the order of the help, under their headings."""
+
+SERVES = ("api run", "chat", "demo", "gateway run", "worker")
+"""Commands that go on talking, and so give no single answer as JSON."""
+
+ELSEWHERE: dict[str, str] = {
+    "acp": "Editors cannot start Hermes over ACP yet; `hermes api run` serves programs over HTTP.",
+    "ask": "A question goes behind -z: `hermes -z PROMPT`.",
+    "backup": "Copy the home while nothing runs: docs/sessions.md#backup.",
+    "batch": "There is no batch runner: a loop of `hermes -z PROMPT --json=result` does it.",
+    "board": "`hermes kanban` has the board.",
+    "browser": "There is no browser; the tools of `hermes tools list` read pages, and an MCP server can bring one.",
+    "channels": "`hermes gateway setup` lists the channels, `hermes gateway status` shows them.",
+    "continue": "`hermes -c` continues the latest session of this folder.",
+    "dashboard": "There is no dashboard; `hermes status` shows what runs, `hermes api run` serves programs.",
+    "delegate": "Ask for it in the chat: `hermes agents` lists what the agent handed on.",
+    "export": "`hermes sessions export SESSION` writes a conversation as Markdown, HTML or JSON.",
+    "goal": "`hermes goals` sets and follows goals.",
+    "help": "`hermes --help` lists the commands, `hermes COMMAND --help` explains one.",
+    "history": "`hermes sessions list` lists what was said.",
+    "init": "`/init` in the chat writes an AGENTS.md of a folder.",
+    "insights": "`hermes cost` and `hermes learn stats` have the figures.",
+    "install": "`hermes skills install` installs a skill, `hermes gateway install` the service.",
+    "key": "`hermes setup` asks for a key, `hermes config set OPENAI_API_KEY` saves one.",
+    "migrate": "There is no import of other programs yet, except `hermes mcp import` and `hermes cron import`.",
+    "models": "`hermes model list` lists them.",
+    "plugins": "There are no plugins yet; skills, hooks and MCP servers extend the agent.",
+    "profile": "`hermes -p NAME` works in a home of that name.",
+    "profiles": "`hermes -p NAME` works in a home of that name.",
+    "restore": "`hermes checkpoints restore` restores files; a home is restored by copying it back.",
+    "resume": "`hermes -r SESSION` continues a session, `hermes -c` the latest of this folder.",
+    "rl": "There is no training here; `hermes sessions export -f jsonl` writes trajectories.",
+    "run": "A question goes behind -z: `hermes -z PROMPT`.",
+    "serve": "`hermes api run` serves programs, `hermes gateway run` chat platforms.",
+    "service": "`hermes gateway install` installs the service.",
+    "session": "`hermes sessions` has what you look for.",
+    "settings": "`hermes config` has the settings.",
+    "skill": "`hermes skills` has what you look for.",
+    "tui": "`hermes` alone starts the chat.",
+    "uninstall": "Remove the checkout, the link to it and the home (`hermes config path` says where it is).",
+    "update": "`git pull` in the checkout updates Hermes; `./hermes` renews its environment by itself.",
+    "upgrade": "`git pull` in the checkout updates Hermes; `./hermes` renews its environment by itself.",
+    "version": "`hermes --version` shows it.",
+    "voice": "Voice is not there yet: messages of the channels may hold it as files.",
+}
+"""What people look for that is no command here -> a sentence on what does it."""
+
 SUMMARIES: dict[str, str] = {
     "acp": "Serve the agent to an editor.",
     "agents": "List, read and stop the agents that agents started.",
     "api": "Serve the agent to programs, over HTTP.",
-    "approvals": "List what you allowed for good, and withdraw it.",
+    "approvals": "List what you allowed for good, and revoke it.",
     "auth": "Show who is signed in, and which keys there are.",
     "bundles": "Group skills that are used by one name.",
     "chat": "Start a chat, as `hermes` alone does.",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
@@ -123,6 +124,8 @@ class Invited:
 
 
 STRANGER = "stranger"
+ANYBODY = "anybody"
+"""The user id of whoever writes where the platform does not tell people apart."""
 Heard = Said | Pressed | Withdrawn | Removed | Invited
 Hear = Callable[[Heard], Awaitable[str]]
 """Takes in what was heard; durable when it returns. What it gives is a short word for whoever pressed a button or
@@ -217,10 +220,12 @@ class Pace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """A channel-specific setting (`gateway.channels.NAME.options`): its meaning and default."""
+    """A channel-specific setting (`gateway.channels.NAME.options`): its meaning and default. `asked`: the channel
+    needs it, so `hermes gateway setup` asks for it."""
 
     doc: str
     default: str = ""
+    asked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,7 +266,8 @@ class Channel:
     - Markdown that the platform cannot show becomes readable text without loss; what cannot be formatted is sent
       plain;
     - text never mentions (notifies) a third person or everybody;
-    - `check` raises `ChannelError` if the token or configuration is not accepted;
+    - `check` returns the name by which people find the agent there (empty: unknown), and raises `ChannelError` if the
+      token or configuration is not accepted;
     - `close` releases all resources; nothing is called afterwards.
     """
 
@@ -271,7 +277,7 @@ class Channel:
     async def send(self, to: Conversation, part: Part, key: str) -> str:
         raise NotImplementedError
 
-    async def check(self) -> None:
+    async def check(self) -> str:
         raise NotImplementedError
 
     async def fetch(self, media: Media, most: int) -> bytes | Sequence[tuple[Media, bytes]]:  # noqa: ARG002  what others need
@@ -330,6 +336,7 @@ class Kind:
     - `secrets`: names of its secrets; only one process may listen with the first one. `account` names options that
       identify the account if the secret alone does not;
     - `setup`: instructions for the person, step by step;
+    - `person`: what the id of a user looks like, and that in words (empty: anything);
     - `hash_ids`: user ids are phone numbers or addresses, so the model and the logs see hashes.
     """
 
@@ -342,7 +349,18 @@ class Kind:
     make: Callable[[Needs], Channel]
     options: Mapping[str, Option] = field(default_factory=dict)
     account: tuple[str, ...] = ()
+    person: tuple[str, str] = ("", "")
     hash_ids: bool = False
+
+    def wrong_people(self, people: Iterable[str]) -> str:
+        """A sentence on those who are no ids of its users; empty where all are."""
+        form, words = self.person
+        wrong = [each for each in people if form and each != "*" and not re.fullmatch(form, each)]
+        return f"`{wrong[0]}` is no id of {self.title}: {words}." if wrong else ""
+
+    def with_defaults(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Its options, as given or else by default."""
+        return {name: given.get(name, option.default) for name, option in self.options.items()}
 
     @property
     def platform(self) -> Platform:

@@ -52,6 +52,9 @@ def unfit(settings: GatewaySettings) -> dict[str, str]:
         kind = kind_of(name)
         for option in channel.options.keys() - kind.options.keys():
             found[f"{key}.options.{option}"] = no_option(kind, option)
+        for role in ("owners", "members", "guests"):
+            if wrong := kind.wrong_people(getattr(channel, role)):
+                found[f"{key}.{role}"] = wrong
     return found
 
 

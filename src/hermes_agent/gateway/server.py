@@ -217,7 +217,7 @@ class Gateway:
         """Build a channel's runtime; None if it cannot be built, which is reported."""
         given = options_of(self.settings, kind.name)
         needs = Needs(
-            options={name: given.get(name, option.default) for name, option in kind.options.items()},
+            options=kind.with_defaults(given),
             secret=self._secret_for(kind.name),
             http=self._http,
             clock=self.runtime.clock,

@@ -48,7 +48,7 @@ def known(schema: type[Any], key: str) -> Setting:
     entry = find(schema, key) if key else None
     if entry is None:
         near = renamed_to(schema, key) or nearest_key(key, (name for name, _ in walk(schema)))
-        meant = f"Did you mean `{near}`?" if near else "`hermes config show` lists the settings."
+        meant = f"Did you mean `{near}`?" if near else "`hermes config show --all` lists the settings."
         raise ConfigError(f"There is no setting `{key}`. {meant}")
     return entry
 
@@ -121,7 +121,8 @@ def set_values(home: Home, schema: type[Any], texts: Mapping[str, str], *, locks
 
 
 def unset(home: Home, schema: type[Any], key: str, *, locks: bool = True) -> bool:
-    """Remove a setting or section from the file, which restores its default; False where it was not there.
+    """Remove a setting or section from the file, and what holds nothing then, which restores the default; False where
+    it was not there.
 
     Unknown keys can be removed too. Raises `ConfigError` where the file is not YAML.
     """
@@ -130,12 +131,16 @@ def unset(home: Home, schema: type[Any], key: str, *, locks: bool = True) -> boo
     def take(document: Any) -> None:  # noqa: ANN401 - a ruamel document has no type of its own
         nonlocal removed
         *path, last = key.split(".")
-        below = document
+        chain = [document]
         for name in path:
-            below = below.get(name) if isinstance(below, dict) else None
-        if isinstance(below, dict) and last in below:
-            del below[last]
-            removed = True
+            chain.append(chain[-1].get(name) if isinstance(chain[-1], dict) else None)
+        removed = isinstance(chain[-1], dict) and last in chain[-1]
+        if not removed:
+            return
+        del chain[-1][last]
+        for below, name in zip(reversed(chain[:-1]), reversed(path), strict=True):
+            if not below[name]:
+                del below[name]
 
     _edit(home, schema, take, locks=locks)
     if not removed:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 
 CLOSE_ENOUGH = 0.6
+LAST = 0.85
+"""What a likeness of the last parts counts: `modle` is `model`, not `learning.mode`."""
 
 
 def nearest_key(wrong: str, known: Iterable[str]) -> str:
@@ -28,7 +30,7 @@ def _named(key: str, wrong: str) -> str:
 def _likeness(wrong: str, key: str) -> float:
     whole = SequenceMatcher(None, wrong.lower(), key.lower()).ratio()
     last = SequenceMatcher(None, _last(wrong), _last(key)).ratio()
-    return max(whole, last * 0.95)
+    return max(whole, last * LAST)
 
 
 def _last(key: str) -> str:

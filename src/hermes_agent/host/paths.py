@@ -237,9 +237,11 @@ def find_home(profile: str = "", variables: Mapping[str, str] | None = None) -> 
     if "\0" in named or "\0" in profile:
         raise HomeError("HERMES_HOME holds a NUL character: set it to the path of a folder.")
     try:
-        base = Path(named).expanduser().absolute()
+        base = Path(named).expanduser()
     except RuntimeError as error:
         raise HomeError("No home folder is known for you: set HERMES_HOME to a folder of yours.") from error
+    if not base.is_absolute():
+        raise HomeError(f"HERMES_HOME is `{named}`, another folder wherever you are: set it to a path from the root.")
     if not profile:
         return Home(root=base, base=base)
     if not PROFILE.fullmatch(profile):

@@ -3,6 +3,7 @@ manual."""
 
 from __future__ import annotations
 
+import re
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -33,6 +34,9 @@ WORDS = {
 }
 """What may stand in a setting of each kind; a `choice` is one of a few words, `mixed` a choice, truth or list.
 `free` is the one that is not checked."""
+FORMS = {"address": "an address such as http://127.0.0.1:8000/v1"}
+"""Forms that the text of a setting may have to have."""
+ADDRESS = re.compile(r"(https?://[^\s/]+(/\S*)?)?")
 KINDS: Mapping[object, tuple[str, Callable[[Any], object]]] = {
     str: ("text", str),
     int: ("whole", int),
@@ -62,11 +66,16 @@ class Setting:
     least: float | None = None
     most: float | None = None
     was: str = ""
+    form: str = ""
+
+    def fits(self, text: str) -> bool:
+        """Whether a text has the form that is wanted."""
+        return self.form != "address" or ADDRESS.fullmatch(text) is not None
 
     @property
     def expected(self) -> str:
         """The accepted values, in words."""
-        words = WORDS.get(self.kind) or "one of " + ", ".join(self.values)
+        words = FORMS.get(self.form) or WORDS.get(self.kind) or "one of " + ", ".join(self.values)
         if self.kind == "mixed":
             words += f", {WORDS['truth']}, or {WORDS['list']}"
         if self.least is not None and self.most is not None:
@@ -78,10 +87,12 @@ class Setting:
         return words + (" (or nothing)" if self.optional else "")
 
 
-def setting(default: T, doc: str, *, least: float | None = None, most: float | None = None, was: str = "") -> T:
-    """Declares a setting: default, description, and inclusive bounds of a number. `was` is its dotted key in the
-    version before, which is still accepted, with a notice."""
-    return field(default=default, metadata={"doc": doc, "least": least, "most": most, "was": was})
+def setting(
+    default: T, doc: str, *, least: float | None = None, most: float | None = None, was: str = "", form: str = ""
+) -> T:
+    """Declares a setting: default, description, inclusive bounds of a number, and the form of a text (`FORMS`). `was`
+    is its dotted key in the version before, which is still accepted, with a notice."""
+    return field(default=default, metadata={"doc": doc, "least": least, "most": most, "was": was, "form": form})
 
 
 def section(made: Callable[[], T], doc: str, *, was: str = "") -> T:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import Any, TypeGuard
@@ -34,6 +35,8 @@ MOST_NODES = 20_000
 QUOTES = ("'", '"')
 LONGEST_NUMBER = 18
 TAG = "tag:yaml.org,2002:"
+KEY_NAME = re.compile(r"[A-Z][A-Z0-9_]*_[A-Z0-9_]+")
+"""Looks like the name of a key."""
 TEXT = Setting(name="", kind="text", make=str, optional=False, default="")
 _scalars = yaml.constructor.SafeConstructor()
 MAKERS: Mapping[str, Callable[[ScalarNode], Plain]] = {
@@ -67,7 +70,7 @@ def parse_value(text: str, entry: Setting, key: str) -> tuple[Plain, str]:
     if entry.schema is not None:
         return None, f"`{key}` is a section; set one of the settings in it."
     if entry.kind == "text":
-        return text, ""
+        return (text, "") if entry.fits(text) else (None, f"`{key}` takes {entry.expected}, not `{text}`.")
     if entry.kind == "list" and not text.lstrip().startswith("["):
         items: list[Plain] = [item.strip() for item in text.split(",") if item.strip()]
         return items, ""
@@ -172,7 +175,9 @@ class _Reader:
             self.notices.append(Problem(file=self.file, line=place.start_mark.line + 1, text=words))
             return
         near = nearest_key(key, (known for known, _ in walk(self.schema)))
-        meant = f" Did you mean `{near}`?" if near else " `hermes config show` lists the settings."
+        meant = f" Did you mean `{near}`?" if near else " `hermes config show --all` lists the settings."
+        if KEY_NAME.fullmatch(key):
+            meant = f" Keys belong into .env: `hermes config set {key}` saves one there."
         self.problem(place, f"unknown setting `{key}`.{meant}")
 
     def taken_over(self, values: PlainMap) -> PlainMap:
@@ -241,7 +246,7 @@ def _scalar(node: Node, entry: Setting) -> Plain:
     if not _is_text(node) or entry.kind == "map":
         return None
     if entry.kind == "text" or node.value in entry.values:
-        return str(node.value)
+        return str(node.value) if entry.fits(node.value) else None
     value = _guess(node)
     if isinstance(value, bool) or entry.kind in ("truth", "choice", "mixed"):
         return value if isinstance(value, bool) and entry.kind in ("truth", "mixed") else None

@@ -37,7 +37,7 @@ class MemorySettings:
         10, "Messages of yours in a session after which it is reviewed for notes; 0: never.", least=0
     )
     provider: Provider = setting("none", "The other memory, besides the notes.")
-    provider_url: str = setting("", "Its address; empty: the service's own.")
+    provider_url: str = setting("", "Its address; empty: the service's own.", form="address")
     provider_space: str = setting("hermes", "Your name there: user, bank, container or workspace.")
 
 

@@ -62,6 +62,49 @@ async def _query(http: Http, place: Place) -> LocalServer | None:
     return LocalServer(place=place, models=names) if isinstance(found.get("data"), list) else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """What a server said when it was asked for its models: the HTTP `status` (0: nothing came, `why` says how), and the
+    names that it listed."""
+
+    status: int = 0
+    models: tuple[str, ...] = ()
+    why: str = ""
+
+
+LISTING_SECONDS = 5.0
+ENDPOINTS = ("/chat/completions", "/completions", "/models")
+
+
+def server_address(text: str) -> str:
+    """The base address of an OpenAI-compatible server as a person types it, completed: the scheme is https only for
+    names of the internet, the path `/v1` where there is none."""
+    scheme, _, rest = text.strip().rstrip("/").rpartition("://")
+    for endpoint in ENDPOINTS:
+        rest = rest.removesuffix(endpoint)
+    host, _, path = rest.partition("/")
+    name = host.partition(":")[0]
+    is_near = "." not in name or name.endswith(".local") or name.replace(".", "").isdecimal()
+    return f"{scheme or ('http' if is_near else 'https')}://{host}/{path or 'v1'}"
+
+
+async def list_models(http: Http, base_url: str, key: str, seconds: float = LISTING_SECONDS) -> Listing:
+    """Ask a server for its models, with this key (empty: without)."""
+    url, headers = f"{base_url}/models", {"authorization": f"Bearer {key}"} if key else {}
+    try:
+        async with asyncio.timeout(seconds):
+            response = await http.client(url).get(url, headers=headers)
+    except TimeoutError:
+        return Listing(why=f"did not answer within {seconds:g} s")
+    except http.failures as error:
+        return Listing(why=f"could not be reached ({str(error) or type(error).__name__})")
+    names: tuple[str, ...] = ()
+    with suppress(msgspec.MsgspecError):
+        found = msgspec.json.decode(response.content, type=dict[str, Any])
+        names = tuple(str(row["id"]) for row in _rows(found, "data") if "id" in row)
+    return Listing(status=response.status_code, models=names)
+
+
 async def served_models(http: Http, route: Route, seconds: float = 3.0) -> tuple[str, ...]:
     """The names of the models that the route's own server lists; none where it does not answer in time."""
     if not route.base_url:

@@ -17,26 +17,32 @@ class ModelSettings:
         "", "The model to ask: vendor/model, e.g. anthropic/claude-opus-5-5. Empty: the first vendor with a key."
     )
     provider: str = setting("", "The vendor of a model name that does not begin with one. Empty: openrouter.")
-    base_url: str = setting("", "Address of the server, e.g. http://127.0.0.1:8000/v1. Empty: the vendor's own.")
+    base_url: str = setting(
+        "", "Address of the server, e.g. http://127.0.0.1:8000/v1. Empty: the vendor's own.", form="address"
+    )
     fallbacks: tuple[str, ...] = setting((), "Models to use, in this order, while those before fail: vendor/model.")
-    cool_down: float = setting(60.0, "Seconds after which Hermes tries a failed model again instead of its fallbacks.")
+    cool_down: float = setting(
+        60.0, "Seconds after which Hermes tries a failed model again instead of its fallbacks.", least=0
+    )
     cache_ttl: Literal["5m", "1h"] = setting(
         "5m", "How long the vendor caches a prompt: 1h costs more to write and survives long pauses."
     )
     region: str = setting("", "Region of the vendor, if it has several. Empty: its usual one.")
-    max_retries: int = setting(3, "Retries of one failed model request.")
+    max_retries: int = setting(3, "Retries of one failed model request.", least=0)
     stall_seconds: float = setting(
-        120.0, "Seconds without content after which a stream is given up; longer for high reasoning effort."
+        120.0,
+        "Seconds without content after which a stream is given up; longer for high reasoning effort.",
+        least=0.001,
     )
     reasoning_effort: Level = setting(USUAL_LEVEL, "How much a model reasons; the nearest level that it has is used.")
-    max_output: int | None = setting(None, "Longest reply in tokens. Not set: the model's own limit.")
+    max_output: int | None = setting(None, "Longest reply in tokens. Not set: the model's own limit.", least=1)
     chain_responses: bool = setting(
         False,
         "Responses API only: the provider keeps the conversation (`store`), and Hermes sends only new messages. "
         "If the provider has lost it, Hermes sends everything again.",
     )
     window: int | None = setting(
-        None, "Context window in tokens, where the catalogue is wrong or does not know the model."
+        None, "Context window in tokens, where the catalogue is wrong or does not know the model.", least=1
     )
     price_input: float | None = setting(
         None, "US dollars per million input tokens, where the catalogue does not know them.", least=0

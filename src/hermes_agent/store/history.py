@@ -29,6 +29,7 @@ INSERT = "INSERT INTO entry (session, number, run, at, kind, body) VALUES ($1, $
 SELECT = "SELECT number, run, at, body, kind FROM entry WHERE session = $1 AND number > $2 ORDER BY number LIMIT $3"
 LAST = "SELECT coalesce(max(number), 0) FROM entry WHERE session = $1"
 SAID = "SELECT coalesce(max(number), 0) FROM entry WHERE session = $1 AND kind = 'message_taken'"
+MESSAGES = "SELECT count(*) FROM entry WHERE session = $1 AND kind IN ('message_taken', 'replied')"
 BODIES = "SELECT id, session, number, kind, body FROM entry WHERE id > $1 ORDER BY id LIMIT $2"
 USING = "SELECT DISTINCT session FROM entry WHERE kind = 'replied' AND body LIKE $1 AND body LIKE $2 ORDER BY session"
 HOLDING = (
@@ -120,6 +121,10 @@ class History(Tables):
     async def said_at(self, session: str) -> int:
         """The number of the newest message that was sent, 0 where there is none."""
         return await self._number(SAID, session)
+
+    async def count_messages(self, session: str) -> int:
+        """How many messages a session has, of people and models."""
+        return await self._number(MESSAGES, session)
 
     async def calling(self, tool: str, word: str = "%") -> tuple[str, ...]:
         """The sessions that called that tool, with that word among the arguments where given. Scans all logs: use it

@@ -241,9 +241,10 @@ class FakeChannel(Channel):
         self._trouble("react")
         self.chats.reactions.append((source_id, sign))
 
-    async def check(self) -> None:
+    async def check(self) -> str:
         if self.platform.ailment:
             raise TokenRefused(self.platform.ailment)
+        return "@fake"
 
     async def close(self) -> None:
         self.closed = True

@@ -35,9 +35,9 @@ class TerminalSettings:
         "Megabytes that /tmp and ~ of a session in a jail may hold before its commands end. 0: any.",
         least=0,
     )
-    timeout: int = setting(180, "Default timeout of a command, in seconds.")
-    max_timeout: int = setting(600, "Longest timeout of a command in the foreground, in seconds.")
-    max_output_mb: int = setting(1000, "Megabytes that one command may write before it is ended.")
+    timeout: int = setting(180, "Default timeout of a command, in seconds.", least=1)
+    max_timeout: int = setting(600, "Longest timeout of a command in the foreground, in seconds.", least=1)
+    max_output_mb: int = setting(1000, "Megabytes that one command may write before it is ended.", least=1)
     env_passthrough: tuple[str, ...] = setting((), "Variables that commands see although they look like secrets.")
     docker: ContainerSettings = section(ContainerSettings, "Containers.")
     ssh: SshSettings = section(SshSettings, "Another machine.")
@@ -48,17 +48,17 @@ class TerminalSettings:
 class CodeSettings:
     """Settings of `execute_code` (section `code`)."""
 
-    timeout: int = setting(300, "Seconds that one program may take.")
-    max_calls: int = setting(50, "Tools that one program may call.")
-    max_output: int = setting(50_000, "Bytes that one program may print before it is ended.")
+    timeout: int = setting(300, "Seconds that one program may take.", least=1)
+    max_calls: int = setting(50, "Tools that one program may call.", least=1)
+    max_output: int = setting(50_000, "Bytes that one program may print before it is ended.", least=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutputSettings:
     """Size limits of tool results (section `tool_output`); larger ones are saved and shown as head and tail."""
 
-    max_bytes: int = setting(50_000, "Most bytes of one tool result for the model.")
-    max_lines: int = setting(2000, "Most lines of one tool result for the model.")
+    max_bytes: int = setting(50_000, "Most bytes of one tool result for the model.", least=1)
+    max_lines: int = setting(2000, "Most lines of one tool result for the model.", least=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +118,9 @@ class SearchSettings:
         "auto: the first of tavily, brave, exa and firecrawl that has a key, searxng where `url` is set,"
         " otherwise ddgs.",
     )
-    url: str = setting("", "Address of the server, e.g. http://127.0.0.1:8080 for searxng. Empty: the service's own.")
+    url: str = setting(
+        "", "Address of the server, e.g. http://127.0.0.1:8080 for searxng. Empty: the service's own.", form="address"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

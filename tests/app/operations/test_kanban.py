@@ -11,7 +11,7 @@ from tests.cli.shell import typed
 
 
 def test_there_is_a_verb_for_each_thing_to_do():
-    wanted = "create show list update delete assign move comment block unblock start complete cancel archive stats"
+    wanted = "add show list update remove assign move comment block unblock start complete cancel archive stats"
     assert {verb.name for verb in KANBAN.verbs} >= {*wanted.split(), "link", "attach", "log", "runs", "watch", "boards"}
 
 

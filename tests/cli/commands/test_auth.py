@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.cli.commands.auth import VendorName
 from hermes_agent.core.errors import NoModel
 from hermes_agent.host.inbound.listener import serve_in_thread
 from hermes_agent.providers.demo.script import Say
@@ -97,10 +96,6 @@ def test_anthropic_is_asked_for_a_client_of_one_s_own(tmp_path: Path, tokens: To
 
     assert "client_id=mine" in said.err
     assert said.out.startswith("Signed in to Anthropic")
-
-
-def test_the_shell_completes_where_one_can_sign_in() -> None:
-    assert [item.value for item in VendorName().shell_complete(None, None, "op")] == ["openai-codex"]
 
 
 def test_where_there_is_nothing_the_ways_in_are_named(tmp_path: Path) -> None:

@@ -61,9 +61,8 @@ def test_the_difference_is_shown_and_the_file_put_back(home: Path, work: Path) -
 def test_older_ones_and_those_of_folders_that_are_gone_are_forgotten(home: Path, work: Path) -> None:
     typed(home, "checkpoints", "restore", "1", "--root", str(work))
 
-    assert json.loads(typed(home, "checkpoints", "prune", "--keep", "1", "--root", str(work), "--json").out) == {
-        "forgotten": 1
-    }
+    pruned = json.loads(typed(home, "checkpoints", "prune", "--keep", "1", "--root", str(work), "--json").out)
+    assert pruned == {"forgotten": 1, "text": "1 forgotten."}
     (work / "a.txt").unlink()
     work.rmdir()
     typed(home, "checkpoints", "prune", "--all")

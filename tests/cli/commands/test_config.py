@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
 import click
 import pytest
 
-from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.errors import ConfigError, HermesError
 from tests.cli.shell import Said, typed
 from tests.host.settings_for_tests import Settings
 
@@ -21,11 +22,13 @@ def config(home: Path, *words: str, **more: str) -> Said:
 def test_settings_are_shown_with_their_source(tmp_path: Path) -> None:
     config(tmp_path, "set", "agent.max_turns", "5")
 
-    said = config(tmp_path, "show")
+    said, whole = config(tmp_path, "show"), config(tmp_path, "show", "--all")
 
-    rows = [line.split() for line in said.out.splitlines()]
-    assert ["agent.max_turns", "5", "config.yaml:2"] in rows
+    rows = [line.split() for line in whole.out.splitlines()]
+    assert rows[1] == ["agent.max_turns", "5", "config.yaml:2"], "what is set stands first"
     assert ["agent.busy", "steer", "default"] in rows
+    assert len(said.out.splitlines()) == 2
+    assert "more have their default: `hermes config show --all`" in said.err
     assert "\x1b" not in said.out
 
 
@@ -150,9 +153,28 @@ def test_a_channel_or_an_option_of_one_that_there_is_not_is_told_with_its_line(t
     assert "`telegram` has no option `api_ulr`. Did you mean `api_url`?" in said.out
 
 
-def test_such_a_channel_is_told_when_it_is_set(tmp_path: Path) -> None:
-    wrong = typed(tmp_path, "config", "set", "gateway.channels.carrier.enabled", "true")
-    right = typed(tmp_path, "config", "set", "gateway.channels.telegram.enabled", "true")
+@pytest.mark.parametrize(
+    ("key", "value", "why"),
+    [
+        ("gateway.channels.carrier.enabled", "true", "There is no channel `carrier`. There are: discord, "),
+        ("gateway.channels.telegram.owners", "@me", "`@me` is no id of Telegram: it is a number"),
+        ("gateway.channels.telegram.options.api", "x", "has no option `api`"),
+        ("agent.max_turns", "-4", "a whole number, at least 1, not `-4`"),
+        ("model.base_url", "not-a-url", "takes an address such as http://127.0.0.1:8000/v1, not `not-a-url`"),
+        ("model.provider", "foo/bar", "No vendor is called `foo/bar`"),
+    ],
+)
+def test_what_cannot_be_is_refused_where_it_is_written(tmp_path: Path, key: str, value: str, why: str) -> None:
+    with pytest.raises(HermesError, match=re.escape(why)):
+        typed(tmp_path, "config", "set", key, value)
+    assert not (tmp_path / "config.yaml").exists()
+    assert typed(tmp_path, "config", "set", "gateway.channels.telegram.owners", "4711").err == ""
 
-    assert "There is no channel `carrier`. There are: discord, " in wrong.err
-    assert right.err == ""
+
+def test_a_wrong_word_is_told_the_near_key_and_a_key_where_it_belongs(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("modle:\n  default: x\nOPENAI_API_KEY: y\nmodel:\n  base_url: nowhere\n")
+    said = typed(tmp_path, "config", "check")
+
+    assert "unknown setting `modle`. Did you mean `model`?" in said.out
+    assert "Keys belong into .env: `hermes config set OPENAI_API_KEY` saves one there." in said.out
+    assert "`model.base_url` takes an address such as http://127.0.0.1:8000/v1, but `nowhere` stands here." in said.out

@@ -208,7 +208,7 @@ def test_without_a_gateway_a_message_waits(tmp_path: Path):
 
     said = typed(tmp_path, "send", "-t", "telegram:-8:3", "--file", str(tmp_path / "a.txt"), stdin="From a pipe")
 
-    assert "no gateway runs now" in said.err
+    assert "no gateway runs now" in said.out
     assert "1 pending" in typed(tmp_path, "gateway", "status").out
     with pytest.raises(HermesError, match="No gateway runs"):
         typed(tmp_path, "gateway", "stop")
@@ -227,13 +227,13 @@ def test_a_target_names_a_chat(target: str):
 
 def test_a_channel_says_how_it_is_set_up(tmp_path: Path):
     assert "telegram" in typed(tmp_path, "gateway", "setup").out
-    assert "@BotFather" in typed(tmp_path, "gateway", "setup", "telegram").out
+    assert "@BotFather" in typed(tmp_path, "gateway", "setup", "telegram", "--steps").out
     with pytest.raises(ConfigError, match="no channel"):
         typed(tmp_path, "gateway", "setup", "carrier-pigeon")
 
 
 def test_what_the_setup_says_can_be_typed(tmp_path: Path):
-    said = typed(tmp_path, "gateway", "setup", "slack").out
+    said = typed(tmp_path, "gateway", "setup", "slack", "--steps").out
     assert "`hermes secrets set SLACK_APP_TOKEN`, `hermes secrets set SLACK_BOT_TOKEN`" in said
     for words in ("slack.owners U7", "slack.enabled true", "telegram.groups -1001234567"):
         name, value = words.split()

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.cli.offers import ModelName
 from hermes_agent.core.errors import ModelNotFound, NoModel
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread
@@ -122,13 +121,6 @@ def test_who_picks_nothing_changes_nothing(tmp_path: Path) -> None:
 
     assert (said.code, said.err.endswith("Nothing was changed.\n")) == (130, True)
     assert not (tmp_path / "config.yaml").exists()
-
-
-def test_the_shell_completes_models_and_vendors() -> None:
-    from_catalogue = ModelName().shell_complete(None, None, "deepseek/deepseek-v4-f")
-
-    assert [item.value for item in from_catalogue] == ["deepseek/deepseek-v4-flash"]
-    assert "zai" in [item.value for item in ModelName().shell_complete(None, None, "za")]
 
 
 def test_a_model_is_chosen_and_shown_before_its_key_is_there(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from hermes_agent.core.events import Durable, Entry, MessageTaken, Outcome, RunE
 from hermes_agent.core.messages import said
 from hermes_agent.store.database import open_store
 from tests.cli.kept import GARDEN, WORK, filled
-from tests.cli.shell import Said, typed
+from tests.cli.shell import Said, program, typed
 from tests.store.made import add, mail, session
 
 
@@ -42,6 +42,26 @@ def test_the_list_as_json_is_an_array(home: Path) -> None:
     found = json.loads(sessions(home, "list", "--json").out)
 
     assert [each["title"] for each in found] == ["Work\x1b[2J", "The garden"]
+    garden = found[1]
+    assert garden["words"].startswith("When do I plant Tomaten?")
+    assert garden["messages"] == 3, "one of the person, two of the model"
+    assert garden["calls"] > 0
+
+
+def test_a_session_without_a_title_is_listed_by_its_first_words(home: Path) -> None:
+    sessions(home, "rename", GARDEN, "")
+
+    listed = sessions(home, "list").out
+
+    assert "When do I plant Tomaten? 什么时候种番茄" in listed
+    assert listed.splitlines()[0].split(maxsplit=5) == [
+        "SESSION",
+        "USED",
+        "WHERE",
+        "MESSAGES",
+        "COST",
+        "TITLE OR FIRST WORDS",
+    ]
 
 
 def test_an_empty_home_says_how_to_begin(tmp_path: Path) -> None:
@@ -215,3 +235,10 @@ def test_what_has_ended_well_is_not_resumed(tmp_path: Path) -> None:
 
     assert sessions(tmp_path / "home", "resume", "chat").out == "Nothing to resume: the last run of chat is complete.\n"
     assert lane_of(tmp_path / "home") == (0, 0.0, 0)
+
+
+def test_a_question_that_nobody_can_answer_says_how_to(home: Path) -> None:
+    said = program("sessions", "delete", GARDEN, home=home)
+
+    assert said.code == 130
+    assert "`-y` answers where a command has it" in said.err

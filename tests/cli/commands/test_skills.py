@@ -60,10 +60,10 @@ def test_a_change_by_hand_is_in_the_history_and_can_be_taken_back(home: Path) ->
 def test_pins_and_trust_are_kept_and_taken_off(home: Path) -> None:
     assert "pinned" in skills(home, "pin", "tea").out
     assert "tea *" in skills(home, "list").out
-    skills(home, "pin", "tea", "--off")
+    skills(home, "unpin", "tea")
     assert "tea *" not in skills(home, "list").out
     assert skills(home, "trust", "tea").out == "`tea` may now run: date\n"
-    assert "no longer" in skills(home, "trust", "tea", "--off").out
+    assert "no longer" in skills(home, "untrust", "tea").out
 
 
 def test_a_skill_is_put_aside_and_brought_back(home: Path) -> None:

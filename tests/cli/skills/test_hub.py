@@ -6,9 +6,8 @@ from pathlib import Path
 import click
 import pytest
 
-from hermes_agent.cli.group import hermes
-from hermes_agent.cli.skills import following, hub, shelf
-from hermes_agent.cli.surface import Surface
+from hermes_agent.cli.commands import skills as commands
+from hermes_agent.cli.skills import following, hub
 from hermes_agent.core.errors import HermesError
 from hermes_agent.skills.hub.git import HubError
 from tests.cli.shell import Said, typed
@@ -109,7 +108,7 @@ def test_updates_are_told_skill_by_skill(home: Path, there: Origin):
     assert "newer there" in skills(home, "check").out
     assert "pinned, changed by you" in skills(home, "check").out
     assert "pinned, left as it is" in skills(home, "update").out
-    skills(home, "pin", "tea", "--off")
+    skills(home, "unpin", "tea")
     assert "merged into your copy" in skills(home, "update").out
     assert "Simmer" in text.read_text()
     assert "Serve" in text.read_text()
@@ -168,18 +167,6 @@ def test_a_tap_that_vanished_is_told_on_the_side(home: Path, there: Origin, tmp_
     assert ("them" in found.out, "did not answer, what was known of it is used" in found.err) == (True, True)
 
 
-def completed(home: Path, kind: shelf.Names, start: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    monkeypatch.setenv("HERMES_HOME", str(home))
-    context = click.Context(hermes, obj=Surface())
-    return [item.value for item in kind.shell_complete(context, hub.install.params[0], start)]
-
-
-def test_a_shell_completes_names(home: Path, monkeypatch: pytest.MonkeyPatch):
-    skills(home, "install", "tea", "-y")
-    put(home / "skills", "mine")
-    assert completed(home, shelf.SKILL, "m", monkeypatch) == ["meeting-notes", "mine"]
-    assert completed(home, shelf.INSTALLED, "", monkeypatch) == ["tea"]
-    assert completed(home, shelf.TAP, "th", monkeypatch) == ["them"]
-    (home / "skills/.hub/lock.json").write_text("{")
-    assert completed(home, shelf.INSTALLED, "", monkeypatch) == []
-    assert {following.check.name, hub.tap.name} == {"check", "tap"}
+def test_the_commands_of_repositories_stand_among_those_of_skills():
+    names = {each.name for each in (following.check, following.update, following.audit, following.publish, hub.tap)}
+    assert names < set(commands.skills.commands)

@@ -50,13 +50,13 @@ async def yolo(desk: Desk, rest: str) -> Done:
 
 @command(
     "approvals",
-    "List open approvals in all your sessions, answer them, or withdraw one for good.",
-    arguments="[list|withdraw ID|ID once|session|always|rule|deny [why]]",
+    "List open approvals in all your sessions, answer them, or revoke one for good.",
+    arguments="[list|revoke ID|ID once|session|always|rule|deny [why]]",
     while_running=True,
 )
 async def approvals(desk: Desk, rest: str) -> Done:
-    """List open approvals in all sessions of this person, or answer one; or list and withdraw those for good."""
-    if rest.partition(" ")[0] in {each.name for each in ALLOWED.verbs}:
+    """List open approvals in all sessions of this person, or answer one; or list and revoke those for good."""
+    if ALLOWED.has(rest.partition(" ")[0]):
         return Done(text=await say_verb(ALLOWED, desk.access, rest.split()))
     found = {name_of(asked): (record, asked) for record, asked in await _open(desk)}
     name, _, word = rest.partition(" ")

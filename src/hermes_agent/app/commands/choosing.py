@@ -48,12 +48,12 @@ async def reasoning(desk: Desk, rest: str) -> Done:
 
 @command(
     "permissions",
-    "Show what may run without a question, and withdraw what was allowed for good.",
-    arguments="[withdraw ID]",
+    "Show what may run without a question, and revoke what was allowed for good.",
+    arguments="[revoke ID]",
     while_running=True,
 )
 async def permissions(desk: Desk, rest: str) -> Done:
-    """Show what may run without a question: mode, wall, `/yolo`, and what was allowed for good; or withdraw one."""
+    """Show what may run without a question: mode, wall, `/yolo`, and what was allowed for good; or revoke one."""
     if rest:
         return Done(text=await say_verb(ALLOWED, desk.access, rest.split()))
     allowed = await list_approvals(desk.access)
@@ -63,7 +63,7 @@ async def permissions(desk: Desk, rest: str) -> Done:
         + (", off for this run or the next (`/yolo`)" if runtime.unasked.holds(desk.record.id) else ""),
         f"Wall       {settings.terminal.jail} (`terminal.jail`), network {_network(settings)}",
         f"Denied     {', '.join(settings.approvals.deny) or 'nothing more'} (`approvals.deny`)",
-        "For good   " + (f"{len(allowed)}: `/permissions withdraw ID` takes one back" if allowed else "nothing"),
+        "For good   " + (f"{len(allowed)}: `/permissions revoke ID` takes one back" if allowed else "nothing"),
         *(f"  {each}" for each in allowed),
     ]
     return Done(text="\n".join(lines))

@@ -3,7 +3,6 @@ skills and bundles."""
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 
 from hermes_agent.app.commands import COMMANDS
@@ -11,10 +10,10 @@ from hermes_agent.app.commands.command import Command, Desk, Done, command
 from hermes_agent.app.operations.access import Noun, say_verb
 from hermes_agent.app.operations.learning import CURATED, LEARNED
 from hermes_agent.app.operations.memory import FACTS, NOTES
+from hermes_agent.app.operations.skills import list_bundles, show_bundle
 from hermes_agent.app.operations.trust import TRUST
 from hermes_agent.core.chat import Standing
 from hermes_agent.core.errors import HermesError
-from hermes_agent.skills.invoke import BadBundle, Bundles, bundles_of
 from hermes_agent.skills.library import whole_line
 
 
@@ -88,18 +87,8 @@ async def skills(desk: Desk, rest: str) -> Done:
 @command("bundles", "List bundles of skills, or the skills of one.", arguments="[name]", while_running=True)
 async def bundles(desk: Desk, rest: str) -> Done:
     """List the bundles, or the skills of one."""
-    if desk.inbound.principal.standing is Standing.GUEST:
-        raise HermesError("Guests see no skills.")
-    kept = bundles_of(desk.runtime.skills.library.places.home)
-    names = [rest] if rest else await asyncio.to_thread(kept.names)
-    lines = [await asyncio.to_thread(_report, kept, name) for name in names]
-    return Done(text="\n".join(lines) or "There are no bundles: `hermes bundles create NAME SKILL...` makes one.")
-
-
-def _report(kept: Bundles, name: str) -> str:
-    try:
-        found = kept.there(name)
-    except BadBundle as error:
-        return str(error)
-    about = f" {found.description}" if found.description else ""
-    return f"/{found.name}:{about} ({', '.join(found.skills)})"
+    found = [each for each in await list_bundles(desk.access) if rest in ("", each.name)]
+    lines = [each.line + (" (a command has this name)" if each.name in COMMANDS else "") for each in found]
+    if rest and not lines:
+        await show_bundle(desk.access, rest)
+    return Done(text="\n".join(lines) or "There are no bundles: `hermes bundles add NAME SKILL...` makes one.")

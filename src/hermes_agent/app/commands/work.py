@@ -17,14 +17,14 @@ async def _say(noun: str, desk: Desk, rest: str) -> Done:
 CRON = Command(
     name="cron",
     summary="List, make, change and run scheduled jobs, and show what came of each time.",
-    arguments='[list|create "WHEN" "WHAT"|show|pause|resume|run|remove|runs|status] [JOB]',
+    arguments='[list|add "WHEN" "WHAT"|show|pause|resume|run|remove|runs|status] [JOB]',
     act=partial(_say, "hermes_agent.app.operations.cron:CRON"),
     while_running=True,
 )
 KANBAN = Command(
     name="kanban",
     summary="List, create and steer cards, which agents work on by themselves.",
-    arguments="[list|show|create|...] [CARD] [WORDS]",
+    arguments="[list|show|add|...] [CARD] [WORDS]",
     act=partial(_say, "hermes_agent.app.operations.kanban:KANBAN"),
     while_running=True,
 )

@@ -92,9 +92,21 @@ async def open_offline(home: Home, loaded: Loaded[Settings], folder: str = "") -
         await store.close()
 
 
+RENAMED = {
+    "approvals withdraw": "revoke",
+    "bundles create": "add",
+    "bundles delete": "remove",
+    "cron create": "add",
+    "kanban create": "add",
+    "kanban delete": "remove",
+    "trust withdraw": "remove",
+}
+"""Words of the version before and of other programs, which still work, and what is called now."""
+
+
 class Kind(StrEnum):
     """Type of an operation's argument; `since` is a time span or a date, parsed to seconds since 1970, `words` a text
-    that takes the rest of a slash command."""
+    that takes the rest of a slash command, `names` one or more of them as a sequence."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -103,6 +115,7 @@ class Kind(StrEnum):
     SINCE = "since"
     SWITCH = "switch"
     WORDS = "words"
+    NAMES = "names"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +155,10 @@ class Noun:
     verbs: tuple[Verb, ...]
     offline: bool = False
 
+    def has(self, word: str) -> bool:
+        """Whether it has a verb of that name, or had one."""
+        return RENAMED.get(f"{self.name} {word}", word) in (each.name for each in self.verbs)
+
     @property
     def usage(self) -> str:
         """Usage text for slash commands."""
@@ -178,6 +195,7 @@ def option(name: str, flag: str, about: str, kind: Kind = Kind.SWITCH, default: 
 async def say_verb(noun: Noun, access: Access[Any], words: Sequence[str]) -> str:
     """Run a slash command's verb and return its result as text. Raises `HermesError`."""
     name, *rest = words or [noun.verbs[0].name]
+    name = RENAMED.get(f"{noun.name} {name}", name)
     verb = next((each for each in noun.verbs if each.name == name), None)
     if verb is None:
         raise HermesError(noun.usage)
@@ -186,6 +204,8 @@ async def say_verb(noun: Noun, access: Access[Any], words: Sequence[str]) -> str
     given |= _options(noun, verb, rest)
     if places and places[-1].kind is Kind.WORDS and len(rest) > len(places):
         rest[len(places) - 1 :] = [" ".join(rest[len(places) - 1 :])]
+    if places and places[-1].kind is Kind.NAMES and len(rest) >= len(places):
+        rest[len(places) - 1 :] = [tuple(rest[len(places) - 1 :])]  # type: ignore[list-item]  # as its act takes it
     given |= {place.name: _read(noun, place, word) for place, word in zip(places, rest, strict=False)}
     if len(rest) > len(places) or any(given[each.name] is None for each in places):
         raise HermesError(noun.usage)

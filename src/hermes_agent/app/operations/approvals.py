@@ -64,8 +64,8 @@ def _shown(each: Approval) -> Allowance:
 ALLOWED = Noun(
     name="approvals",
     offline=True,
-    short_help="List what you allowed for good, and withdraw it.",
-    help="List what you allowed for good, and withdraw it.",
+    short_help="List what you allowed for good, and revoke it.",
+    help="List what you allowed for good, and revoke it.",
     verbs=(
         verb(
             "list",
@@ -74,8 +74,6 @@ ALLOWED = Noun(
             text=lambda found: "\n".join(map(str, found)),
             nothing="Nothing is allowed for good.",
         ),
-        verb(
-            "withdraw", "Withdraw an approval, so that the call is asked about again.", withdraw_approval, place("id")
-        ),
+        verb("revoke", "Revoke an approval, so that the call is asked about again.", withdraw_approval, place("id")),
     ),
 )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.chats.settings import place_named
-from hermes_agent.app.operations.access import Noun, place, verb
+from hermes_agent.app.chats.settings import ChannelSettings, place_named
+from hermes_agent.app.operations.access import Noun, option, place, verb
 from hermes_agent.core.chat import Content, Letter, Slot, SlotState
 from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, StoreError
+from hermes_agent.host.config_edit import set_value
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
@@ -116,12 +118,25 @@ async def list_pairings(access: Access[HomeSystem]) -> Pairings:
     return Pairings(waiting=await pairing.waiting(), paired=await pairing.paired())
 
 
-async def approve_pairing(access: Access[HomeSystem], code: str) -> str:
-    """Admit the holder of this code as a member. Returns a sentence that names them. Raises `HermesError`."""
+async def approve_pairing(access: Access[HomeSystem], code: str, owner: bool = False) -> str:
+    """Admit the holder of this code as a member, or as an owner. Returns a sentence that names them. Raises
+    `HermesError`."""
     known = await _pairing(access).approve(code)
     if known is None:
         raise HermesError("This code is unknown or has expired.")
-    return f"{known.name or known.user} ({known.channel}:{known.user}) is admitted."
+    who = f"{known.name or known.user} ({known.channel}:{known.user})"
+    channel = access.system.settings.gateway.channels.get(known.channel, ChannelSettings())
+    if owner:
+        key, schema = f"gateway.channels.{known.channel}.owners", type(access.system.settings)
+        await asyncio.to_thread(set_value, access.system.home, schema, key, owners_with(channel, known.user))
+        return f"{who} is admitted, and an owner."
+    own = f"`hermes config set gateway.channels.{known.channel}.owners {known.user}` makes them its owner."
+    return f"{who} is admitted." + ("" if channel.owners else f" {known.channel} has no owner yet: {own}")
+
+
+def owners_with(channel: ChannelSettings, user: str) -> str:
+    """The owners of a channel with this one, as `hermes config set` takes them."""
+    return json.dumps(list(dict.fromkeys((*channel.owners, user))))
 
 
 async def revoke_pairing(access: Access[HomeSystem], channel: str, user: str) -> str:
@@ -153,7 +168,13 @@ PAIRING = Noun(
     help="Admit people by the pairing code that they got when they wrote to your agent.",
     verbs=(
         verb("list", "List pending codes and admitted people.", list_pairings, text=_lines),
-        verb("approve", "Admit the person with this code as a member.", approve_pairing, place("code")),
+        verb(
+            "approve",
+            "Admit the person with this code as a member, or (--owner) as an owner.",
+            approve_pairing,
+            place("code"),
+            option("owner", "--owner", "Make them an owner: the agent is theirs as it is yours."),
+        ),
         verb("revoke", "Revoke a person's access.", revoke_pairing, place("channel"), place("user")),
         verb("clear", "Delete all pending codes.", clear_pairings),
     ),

@@ -217,7 +217,7 @@ CRON = Noun(
     offline=True,
     short_help="Run jobs at times, and see what came of each.",
     help=(
-        "Run jobs at times, and see what came of each. `hermes cron create 'every day at 09:00' 'Sum up my mail'` "
+        "Run jobs at times, and see what came of each. `hermes cron add 'every day at 09:00' 'Sum up my mail'` "
         "makes one; `hermes gateway run` or `hermes worker` runs it."
     ),
     verbs=(
@@ -229,13 +229,12 @@ CRON = Noun(
             nothing="There are no jobs.",
         ),
         verb(
-            "create",
-            "Make a job: a schedule (`0 9 * * 1-5`, `every 90m`, `in 20m`, a time) and a prompt.",
+            "add",
+            "Add a job: a schedule (`0 9 * * 1-5`, `every 90m`, `in 20m`, a time) and a prompt.",
             create_job,
             *CREATES,
             text=job_text,
         ),
-        verb("add", "As create.", create_job, *CREATES, text=job_text),
         verb("show", "Show a job.", show_job, place("job"), text=job_text),
         verb(
             "next",

@@ -176,9 +176,9 @@ KANBAN = Noun(
     verbs=(
         verb("list", "List cards, the most urgent first.", list_cards, *FILTERS, text=listed),
         verb("show", "Show a card with everything around it.", show_card, CARD, text=shown),
-        verb("create", "Create a card.", create_card, *CREATES, text=_made),
+        verb("add", "Add a card.", create_card, *CREATES, text=_made),
         verb("update", "Change what a card says.", update_card, *CHANGES, text=_stands),
-        verb("delete", "Remove a card that never ran; any other is archived.", delete_card, CARD),
+        verb("remove", "Remove a card that never ran; any other is archived.", delete_card, CARD),
         _moves("assign", "Give a card to a profile.", assign_card, place("assignee", metavar="PROFILE")),
         _moves("move", "Move a card to triage, todo or ready; a running one is stopped.", move_card, place("status")),
         _moves("start", "Have a waiting card begin as soon as there is room.", start_card),

@@ -15,6 +15,7 @@ from hermes_agent.version import VERSION
 
 if TYPE_CHECKING:
     from hermes_agent.app.chats.people import People
+    from hermes_agent.app.operations.access import HomeSystem
     from hermes_agent.core.chat import Slot
     from hermes_agent.core.events import Seen
     from hermes_agent.store.outbox import Outbox
@@ -36,7 +37,7 @@ def outbox_of(system: System) -> Outbox:
     return system.store.outbox
 
 
-def facts_of(system: System) -> Facts:
+def facts_of(system: HomeSystem) -> Facts:
     """Key-value facts of chats."""
     return system.store.facts
 

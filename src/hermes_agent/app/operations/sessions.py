@@ -84,12 +84,19 @@ def is_of(access: Access[HomeSystem], record: SessionRecord) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSummary:
-    """A session with the first words that were said in it, and its cost in US dollars (None: unknown)."""
+    """A session with the first words that were said in it, its number of messages, and its cost in US dollars (None:
+    unknown)."""
 
     record: SessionRecord
     words: str
+    messages: int
     calls: int
     cost: float | None
+
+    @property
+    def name(self) -> str:
+        """Its title, or what was said first."""
+        return self.record.title or self.words or "(nothing said)"
 
     @property
     def price(self) -> str:
@@ -108,7 +115,8 @@ async def summarize_sessions(access: Access[HomeSystem], limit: int) -> list[Ses
         words = " ".join(next(filter(None, said), "").split())[:LONGEST_WORDS]
         total = totals.get(record.id)
         cost = None if total is None or total.unpriced else total.cost
-        found.append(SessionSummary(record=record, words=words, calls=total.calls if total else 0, cost=cost))
+        count, calls = await store.history.count_messages(record.id), total.calls if total else 0
+        found.append(SessionSummary(record=record, words=words, messages=count, calls=calls, cost=cost))
     return found
 
 

@@ -1,5 +1,5 @@
-"""Operations on skills: list, read, pin, trust, copy, archive and revert. Guests see none; others see the skills that
-apply where they speak; only the owner changes them."""
+"""Operations on skills and bundles of them: list, read, pin, trust, copy, archive and revert. Guests see none; others
+see the skills that apply where they speak; only the owner changes them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import asyncio
 import shlex
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,7 +18,15 @@ from hermes_agent.core.chat import Conversation, Standing
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.skills.depot import own_files
-from hermes_agent.skills.invoke import commands_of, hash_of, rendered
+from hermes_agent.skills.invoke import (
+    BadBundle,
+    Bundle,
+    Bundles,
+    bundles_of,
+    commands_of,
+    hash_of,
+    rendered,
+)
 from hermes_agent.skills.skill import Occasion, Skill
 from hermes_agent.skills.skill import SkillHeader as SkillHeader
 from hermes_agent.skills.versions import diff_of, diffs
@@ -175,7 +184,7 @@ async def revert_skill(access: Access[HomeSystem], name: str, version: int) -> s
         return changed or f"`{name}` is as it was after version {version} already."
 
 
-async def pin_skill(access: Access[HomeSystem], name: str, off: bool = False) -> str:
+async def pin_skill(access: Access[HomeSystem], name: str, *, off: bool = False) -> str:
     """Pin a skill: every new prompt shows it, and only the owner may change it without approval. Returns what was
     done."""
     async with open_skills(access) as shelf:
@@ -189,7 +198,7 @@ async def pin_skill(access: Access[HomeSystem], name: str, off: bool = False) ->
     return f"`{name}` is {'no longer ' if off else ''}pinned, from the next session on."
 
 
-async def trust_skill(access: Access[HomeSystem], name: str, off: bool = False) -> str:
+async def trust_skill(access: Access[HomeSystem], name: str, *, off: bool = False) -> str:
     """Trust a skill to run the commands in its text until the text changes. Returns the commands."""
     async with open_skills(access) as shelf:
         library = shelf.kept.library
@@ -255,15 +264,15 @@ SKILLS = Noun(
             "Pin a skill: every new prompt names it, and changes to it need your approval.",
             pin_skill,
             NAME,
-            option("off", "--off", "Remove the pin."),
         ),
+        verb("unpin", "Remove the pin of a skill.", partial(pin_skill, off=True), NAME),
         verb(
             "trust",
             "Trust a skill: its commands run while its text is unchanged.",
             trust_skill,
             NAME,
-            option("off", "--off", "Revoke its trust."),
         ),
+        verb("untrust", "Trust a skill no more.", partial(trust_skill, off=True), NAME),
         verb(
             "copy",
             "Copy a bundled, installed or external skill into the home, to change it there. Updates are merged "
@@ -272,5 +281,98 @@ SKILLS = Noun(
             NAME,
         ),
         verb("archive", "Archive a skill. Nothing of it is lost.", archive_skill, NAME),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleRow:
+    """A bundle in a list, or why its file cannot be used (`problem`)."""
+
+    name: str
+    skills: tuple[str, ...] = ()
+    description: str = ""
+    instruction: str = ""
+    problem: str = ""
+
+    @property
+    def line(self) -> str:
+        """The bundle on one line."""
+        about = f" {self.description}" if self.description else ""
+        return self.problem or f"/{self.name}:{about} ({', '.join(self.skills)})"
+
+
+async def list_bundles(access: Access[HomeSystem]) -> list[BundleRow]:
+    """All bundles, also those that cannot be used."""
+    kept = _bundles(access)
+    return [_bundle_row(kept, name) for name in kept.names()]
+
+
+async def show_bundle(access: Access[HomeSystem], name: str) -> Bundle:
+    """One bundle. Raises `BadBundle`."""
+    return _bundles(access).there(name)
+
+
+async def add_bundle(
+    access: Access[HomeSystem], name: str, skills: Sequence[str], description: str = "", instruction: str = ""
+) -> str:
+    """Add a bundle of skills that are there, or replace the one with that name. Returns what it does."""
+    async with open_skills(access) as shelf:
+        for skill in skills:
+            await shelf.kept.library.find(skill, access.folder)
+    bundle = Bundle(name=name, skills=tuple(skills), description=description, instruction=instruction)
+    path = _bundles(access).put(bundle)
+    return f"`/{name}` uses {', '.join(skills)} ({path}), as `-s {name}` does, also where `/{name}` is a command."
+
+
+async def remove_bundle(access: Access[HomeSystem], name: str) -> str:
+    """Remove a bundle; its skills stay. Raises `BadBundle`."""
+    access.check_owner("Only the owner removes bundles.")
+    _bundles(access).remove(name)
+    return f"The bundle `{name}` is removed; its skills stay."
+
+
+def _bundles(access: Access[HomeSystem]) -> Bundles:
+    if access.who.standing is Standing.GUEST:
+        raise HermesError("Guests see no skills.")
+    return bundles_of(access.system.home.skills)
+
+
+def _bundle_row(kept: Bundles, name: str) -> BundleRow:
+    try:
+        found = kept.there(name)
+    except BadBundle as error:
+        return BundleRow(name=name, problem=str(error))
+    return BundleRow(name=name, skills=found.skills, description=found.description, instruction=found.instruction)
+
+
+def _bundle_text(found: Bundle) -> str:
+    lines = [f"/{found.name}: {found.description}".rstrip(": "), *(f"- {skill}" for skill in found.skills)]
+    return "\n".join([*lines, *filter(None, [found.instruction])])
+
+
+BUNDLED = Noun(
+    name="bundles",
+    offline=True,
+    short_help="Group skills that are used by one name.",
+    help="Group skills: `/NAME words` and `-s NAME` use all skills of a bundle.",
+    verbs=(
+        verb(
+            "list",
+            "List the bundles.",
+            list_bundles,
+            text=lambda found: "\n".join(each.line for each in found) or "There are no bundles.",
+        ),
+        verb("show", "Show one bundle.", show_bundle, NAME, text=_bundle_text),
+        verb(
+            "add",
+            "Add a bundle of skills, or replace the one with that name.",
+            add_bundle,
+            NAME,
+            place("skills", Kind.NAMES),
+            option("description", "--description", "What it is for.", Kind.TEXT, ""),
+            option("instruction", "--instruction", "Text to put after the skills.", Kind.TEXT, ""),
+        ),
+        verb("remove", "Remove a bundle. Its skills stay.", remove_bundle, NAME),
     ),
 )

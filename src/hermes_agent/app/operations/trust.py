@@ -107,6 +107,6 @@ TRUST = Noun(
         verb("once", "Trust a folder until this program ends.", add_once, place("folder", default="")),
         verb("decline", "Do not ask about a folder as it is.", decline_folder, place("folder", default="")),
         verb("list", "List the trusted folders.", list_folders, text="\n".join, nothing="No folder is trusted."),
-        verb("withdraw", "Trust a folder no more.", withdraw_folder, place("folder")),
+        verb("remove", "Trust a folder no more.", withdraw_folder, place("folder")),
     ),
 )

@@ -29,7 +29,7 @@ async def sessions(chat: ChatSession) -> list[Pick]:
     return [
         Pick(
             line=f"/resume {each.record.id}",
-            label=each.record.title or each.words or "(nothing said)",
+            label=each.name,
             about=" · ".join(
                 filter(None, (ago(now - each.record.updated), Path(each.record.workspace).name, each.price))
             ),

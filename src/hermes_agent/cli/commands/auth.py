@@ -9,8 +9,9 @@ from functools import partial
 import click
 from click.shell_completion import CompletionItem
 
+from hermes_agent.cli.completing import Known
 from hermes_agent.cli.offers import key_name
-from hermes_agent.cli.output import remark, say, say_json, show, table
+from hermes_agent.cli.output import as_json, remark, say, show, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass
@@ -37,7 +38,7 @@ class Way:
 
 
 class VendorName(click.ParamType[Vendor]):
-    """Click type: a vendor with a sign-in, with shell completion."""
+    """Click type: a vendor with a sign-in."""
 
     name = "vendor"
 
@@ -51,16 +52,14 @@ class VendorName(click.ParamType[Vendor]):
             )
         return vendor
 
-    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        names = [each.name for each in with_sign_in()]
-        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return Known("signins").shell_complete(ctx, param, incomplete)
 
 
-@click.command(short_help="Sign in to a vendor instead of using a key.", epilog="Example: `hermes login openai-codex`.")
+@click.command(short_help="Sign in to a vendor instead of using a key.")
 @click.argument("vendor", type=VendorName(), metavar="VENDOR")
-@click.option("--json", "as_json", is_flag=True, help="The result as JSON.")
 @pass_surface
-def login(surface: Surface, vendor: Vendor, as_json: bool) -> None:
+def login(surface: Surface, vendor: Vendor) -> None:
     """Sign in to VENDOR (openai-codex, anthropic) instead of using a key.
 
     Hermes shows a page and, for openai-codex, a code. After your sign-in there it saves the tokens in auth.json, for
@@ -70,8 +69,7 @@ def login(surface: Surface, vendor: Vendor, as_json: bool) -> None:
     signed_in = asyncio.run(sign_in(surface, facts))
     if not surface.loaded.value.model.default:
         set_value(surface.home, surface.schema, "model.default", f"{vendor.name}/{vendor.default_model}")
-    if as_json:
-        say_json(way_of(facts, signed_in))
+    if as_json(way_of(facts, signed_in)):
         return
     who = f" as {signed_in.person}" if signed_in.person else ""
     say(f"Signed in to {facts.title}{who}.")
@@ -82,38 +80,33 @@ def login(surface: Surface, vendor: Vendor, as_json: bool) -> None:
         remark(f"{effective} stays the default model; `hermes model set {vendor.name}` changes that.")
 
 
-@click.command(
-    short_help="Sign out of a vendor.",
-    epilog="Example: `hermes logout openai-codex`.",
-)
+@click.command(short_help="Sign out of a vendor.")
 @click.argument("vendor", type=VendorName(), metavar="VENDOR")
-@click.option("--json", "as_json", is_flag=True, help="The result as JSON.")
 @pass_surface
-def logout(surface: Surface, vendor: Vendor, as_json: bool) -> None:
+def logout(surface: Surface, vendor: Vendor) -> None:
     """Sign out of VENDOR: remove its tokens from auth.json.
 
     The vendor's own list of devices may show it until it expires.
     """
     forgotten = asyncio.run(token_refresh_of(surface).forget(vendor.name))
     said = f"Signed out of {vendor.title}." if forgotten else f"You are not signed in to {vendor.title}."
-    show({"vendor": vendor.name, "forgotten": forgotten}, lambda _: said, as_json=as_json)
+    show({"vendor": vendor.name, "forgotten": forgotten}, lambda _: said)
 
 
-@click.group(short_help="Show who is signed in, and which keys there are.", epilog="Example: `hermes auth list`.")
+@click.group(short_help="Show who is signed in, and which keys there are.")
 def auth() -> None:
     """Show who is signed in, and which keys there are; never a key or a token itself."""
 
 
-@auth.command("list", epilog="Example: `hermes auth list --json`.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@auth.command("list")
 @pass_surface
-def list_(surface: Surface, as_json: bool) -> None:
+def list_(surface: Surface) -> None:
     """List the sign-ins and keys with which vendors can be asked."""
     ways = [*sign_ins(surface), *keys(surface)]
     rows = [(each.vendor, each.how, each.where, each.state, each.until) for each in ways]
     nothing = "There is no key and no sign-in: `hermes setup`, or `hermes login openai-codex`."
     heads = ("VENDOR", "HOW", "WHERE", "STATE", "UNTIL")
-    show(ways, lambda _: table(rows, heads), as_json=as_json, nothing=nothing)
+    show(ways, lambda _: table(rows, heads), nothing=nothing)
 
 
 async def sign_in(surface: Surface, facts: SignIn) -> SignedIn:

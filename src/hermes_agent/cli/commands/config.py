@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import click
 
 from hermes_agent.cli.exits import Exit
-from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.output import as_json, remark, say, shortened, table
+from hermes_agent.cli.picker_choices import ask_secret
 from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.config_edit import TELLING, explain, known, plain_of, replace_text, set_value, source_of, unset
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import read_small, write_private
-from hermes_agent.host.schema import Plain, PlainMap, find, plain_at
+from hermes_agent.host.schema import Plain, PlainMap, build, find, plain_at, with_value
+from hermes_agent.host.yaml_check import parse_value
+from hermes_agent.providers.route import load_vendor
 
 SECRET_NAME = re.compile(r"[A-Z][A-Z0-9_]*_[A-Z0-9_]+")
-CHANNEL = "gateway.channels."
+CHANNEL, PROVIDER = "gateway.channels.", "model.provider"
+DEFAULT = "default"
+VALUE = 60
+"""Columns of a value in the list of settings."""
 UNFIT = "hermes_agent.gateway.opening:unfit"
 
 
@@ -26,26 +34,29 @@ def config() -> None:
 
 
 @config.command()
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--all", "every", is_flag=True, help="Also the settings that have their default.")
 @pass_surface
-def show(surface: Surface, as_json: bool) -> None:
-    """Show every setting with its value and where it comes from. Keys are named, never shown."""
+def show(surface: Surface, every: bool) -> None:
+    """Show the settings that are set, with their values and where they come from. Keys are named, never shown."""
     loaded = surface.loaded
     values = hidden(surface, plain_of(loaded.value))
-    if as_json:
-        facts = {
-            "file": str(surface.home.config_file),
-            "settings": values,
-            "sources": loaded.sources,
-            "problems": [str(problem) for problem in loaded.problems],
-            "keys": {name: surface.secrets.source(name) for name in surface.secrets.kept},
-        }
-        say_json(facts)
+    facts = {
+        "file": str(surface.home.config_file),
+        "settings": values,
+        "sources": loaded.sources,
+        "problems": [str(problem) for problem in loaded.problems],
+        "keys": {name: surface.secrets.source(name) for name in surface.secrets.kept},
+    }
+    if as_json(facts):
         return
-    rows = [(key, written(value), source_of(loaded, key)) for key, value in leaves(surface, values)]
-    say(table(rows, ("SETTING", "VALUE", "FROM")))
+    rows = [(key, shortened(written(value), VALUE), source_of(loaded, key)) for key, value in leaves(surface, values)]
+    rows.sort(key=lambda row: row[2] == DEFAULT)
+    chosen = [row for row in rows if every or row[2] != DEFAULT]
+    say(table(chosen, ("SETTING", "VALUE", "FROM")) if chosen else "Nothing is set: every setting has its default.")
     for name in surface.secrets.kept:
         remark(f"{name} is set in .env")
+    if len(chosen) < len(rows):
+        remark(f"{len(rows) - len(chosen)} more have their default: `hermes config show --all` lists them.")
     if loaded.notice:
         remark(loaded.notice)
 
@@ -57,7 +68,8 @@ def get(surface: Surface, key: str) -> None:
     """Print the value of one setting."""
     known(surface.schema, key)
     loaded = surface.loaded
-    say(written(plain_at(plain_of(loaded.value), key)))
+    value = plain_at(plain_of(loaded.value), key)
+    say(written(value), key=key, value=hidden_value(surface, key, value), source=source_of(loaded, key))
     if loaded.notice:
         remark(loaded.notice)
 
@@ -69,18 +81,16 @@ def get(surface: Surface, key: str) -> None:
 def set_(surface: Surface, key: str, value: str | None) -> None:
     """Change one setting. A name like OPENAI_API_KEY is a key: it goes to .env, and Hermes asks for a missing VALUE."""
     if SECRET_NAME.fullmatch(key):
-        surface.secrets.set(key, value if value is not None else click.prompt(key, hide_input=True))
-        say(f"Saved {key} in {surface.home.env_file}")
+        surface.secrets.set(key, value if value is not None else ask_secret(key))
+        say(f"Saved {key} in {surface.home.env_file}", key=key, source=".env")
         return
     if value is None:
         raise click.UsageError(f"The value of `{key}` is missing.")
+    refuse(surface, key, value)
     set_value(surface.home, surface.schema, key, value)
     loaded = surface.loaded
-    say(f"{key} = {written(plain_at(plain_of(loaded.value), key))}  ({source_of(loaded, key)})")
-    if key.startswith(CHANNEL):
-        for wrong, text in channels(surface).items():
-            if key == wrong or key.startswith(f"{wrong}."):
-                remark(text)
+    now, source = plain_at(plain_of(loaded.value), key), source_of(loaded, key)
+    say(f"{key} = {written(now)}  ({source})", key=key, value=now, source=source)
 
 
 @config.command("unset")
@@ -90,7 +100,7 @@ def unset_(surface: Surface, key: str) -> None:
     """Remove one setting from config.yaml (or one key from .env); the default applies again."""
     is_key = SECRET_NAME.fullmatch(key)
     removed = surface.secrets.unset(key) if is_key else unset(surface.home, surface.schema, key)
-    say(f"{key} is no longer set." if removed else f"{key} was not set.")
+    say(f"{key} is no longer set." if removed else f"{key} was not set.", key=key, removed=removed)
 
 
 @config.command()
@@ -100,7 +110,7 @@ def edit(surface: Surface) -> int:
     home = surface.home.ensure()
     draft = home.cache / "config.edit.yaml"
     write_private(
-        draft, read_small(home.config_file) or b"# The settings of Hermes; `hermes config show` lists them.\n"
+        draft, read_small(home.config_file) or b"# The settings of Hermes; `hermes config show --all` lists them.\n"
     )
     while True:
         click.edit(filename=str(draft))
@@ -126,7 +136,7 @@ def check(surface: Surface) -> int:
     if loaded.problems:
         remark(loaded.remedy)
         return Exit.CONFIG
-    wrong = channels(surface)
+    wrong = channels(loaded.value)
     for key, text in wrong.items():
         say(f"{place_of(surface, key)}: {text}")
     if wrong:
@@ -137,15 +147,13 @@ def check(surface: Surface) -> int:
 
 @config.command("explain")
 @click.argument("key")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def explain_(surface: Surface, key: str, as_json: bool) -> None:
+def explain_(surface: Surface, key: str) -> None:
     """Explain one setting: its meaning, value, source and default."""
     found, value, source, default = explain(surface.loaded, surface.schema, key)
     value = hidden_value(surface, key, value)
-    if as_json:
-        facts = {"key": key, "value": value, "source": source, "default": default}
-        say_json({**facts, "takes": found.expected, "meaning": found.doc})
+    facts = {"key": key, "value": value, "source": source, "default": default}
+    if as_json({**facts, "takes": found.expected, "meaning": found.doc}):
         return
     if found.doc:
         say(found.doc)
@@ -160,11 +168,23 @@ def path(surface: Surface) -> None:
     say(str(surface.home.config_file))
 
 
-def channels(surface: Surface) -> dict[str, str]:
+def refuse(surface: Surface, key: str, text: str) -> None:
+    """Raise `ConfigError` for a value that no vendor or channel could take."""
+    value, problem = parse_value(text, known(surface.schema, key), key)
+    if problem:
+        raise ConfigError(problem)
+    if key == PROVIDER and text:
+        load_vendor(text)
+    if key.startswith(CHANNEL):
+        settings = build(surface.schema, with_value(plain_of(surface.loaded.value), key, value))
+        for wrong, why in channels(settings).items():
+            if key == wrong or key.startswith(f"{wrong}."):
+                raise ConfigError(why)
+
+
+def channels(settings: Any) -> dict[str, str]:  # noqa: ANN401  a schema of a test
     """Problems with channel settings, by dotted key; they are checked against the table of channels, not the schema."""
-    if find(surface.schema, "gateway.channels") is None or not surface.loaded.value.gateway.channels:
-        return {}
-    found: dict[str, str] = late(UNFIT)(surface.loaded.value.gateway)
+    found: dict[str, str] = late(UNFIT)(settings.gateway) if hasattr(settings, "gateway") else {}
     return found
 
 

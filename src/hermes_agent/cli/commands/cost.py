@@ -25,10 +25,7 @@ BREAK_HEADS = ("AT", "SESSION", "PURPOSE", "MODEL", "EXPECTED", "CACHED", "CHANG
 NO_LIMIT = "No limit of money or tokens is set. `hermes config set budget.day.money 5` sets one."
 
 
-@click.command(
-    short_help="Show used tokens and their cost.",
-    epilog="Examples: `hermes cost --by provider --since 7d`, `hermes cost --limits`.",
-)
+@click.command(short_help="Show used tokens and their cost.")
 @click.option(
     "--by",
     default="day",
@@ -45,9 +42,8 @@ NO_LIMIT = "No limit of money or tokens is set. `hermes config set budget.day.mo
     help="Show the limits that are set (section budget), and what is left.",
 )
 @click.option("--breaks", "view", flag_value="breaks", help="Show requests that missed the provider's cache, and why.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def cost(surface: Surface, by: str, since: float, until: float, *, view: str | None, as_json: bool) -> None:
+def cost(surface: Surface, by: str, since: float, until: float, *, view: str | None) -> None:
     """Show tokens and US dollars, as the providers counted them.
 
     CACHED tokens are part of INPUT, SHARE is how much of it they are. A day is one of this machine's calendar. With
@@ -55,13 +51,13 @@ def cost(surface: Surface, by: str, since: float, until: float, *, view: str | N
     """
     if view == "limits":
         lines = ask(surface, costs.list_limits)
-        show(lines, _limits, as_json=as_json, nothing="" if surface.loaded.value.rules.limits else NO_LIMIT)
+        show(lines, _limits, nothing="" if surface.loaded.value.rules.limits else NO_LIMIT)
     elif view == "breaks":
         found = ask(surface, partial(costs.cache_breaks, since=since))
-        show(found, _breaks, as_json=as_json, nothing="No cache was broken in that time.")
+        show(found, _breaks, nothing="No cache was broken in that time.")
     else:
         totals = ask(surface, partial(costs.usage_totals, by=GroupBy(by), since=since, until=until))
-        show(totals, partial(_totals, by), as_json=as_json, nothing="No model was asked in that time.")
+        show(totals, partial(_totals, by), nothing="No model was asked in that time.")
 
 
 def _limits(lines: Sequence[LimitLine]) -> str:

@@ -22,7 +22,7 @@ from hermes_agent.app.toolkit import CLI, Toolkit, needs_without_store
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.offers import key_name, route_to, single
 from hermes_agent.cli.operation import offline
-from hermes_agent.cli.output import say, say_json, table
+from hermes_agent.cli.output import as_json, say, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.chat import Slot
 from hermes_agent.core.clock import RandomIds
@@ -261,36 +261,31 @@ async def model(surface: Surface) -> list[Check]:
 QUICK: tuple[Callable[[Surface], list[Check]], ...] = (python, home, settings, programs, keys, auxiliary, tools)
 
 
-@click.command(short_help="Check this installation and say what to do.", epilog="Example: `hermes doctor --offline`.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.command(short_help="Check this installation and say what to do.")
 @click.option("--offline", is_flag=True, help="Ask no model.")
 @click.option("--security", is_flag=True, help="Try to break what the agent is kept from, and say what keeps it.")
 @pass_surface
-def doctor(surface: Surface, as_json: bool, offline: bool, security: bool) -> int:
+def doctor(surface: Surface, offline: bool, security: bool) -> int:
     """Check this installation: Python, home, settings, keys, database, programs, whether commands run in their
     place, and whether the model answers.
 
     The exit code is 1 where something does not work, or a promise of `--security` does not hold.
     """
     if security:
-        return _security(surface, as_json=as_json)
+        return _security(surface)
     checks = asyncio.run(examine(surface, offline=offline))
-    if as_json:
-        say_json(checks)
-    else:
+    if not as_json(checks):
         say(table([(check.state.value, check.name, check.found) for check in checks]))
         for check in (each for each in checks if each.todo):
             say(f"{check.name}: {check.todo}")
     return Exit.FAILED if any(check.state is State.FAIL for check in checks) else Exit.OK
 
 
-def _security(surface: Surface, *, as_json: bool) -> int:
+def _security(surface: Surface) -> int:
     settings = surface.loaded.value.terminal
     surface.home.ensure()
     findings: list[Finding] = asyncio.run(probe(surface.home, settings, environment(), RandomIds().short()))
-    if as_json:
-        say_json(findings)
-    else:
+    if not as_json(findings):
         say(table([(each.state, each.promise.name, each.kept_by, each.promise.says) for each in findings]))
         for each in findings:
             if each.state in ("broken", "hint"):

@@ -10,16 +10,20 @@ import click
 
 from hermes_agent.app.operations import chats
 from hermes_agent.cli.commands.logs import log_options, show_log
+from hermes_agent.cli.commands.setup import Questions, found_models
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.gateway import starting, unit
 from hermes_agent.cli.gateway.serving import RELOAD, serve, serve_again
+from hermes_agent.cli.gateway.setting_up import set_up, steps_of
+from hermes_agent.cli.gateway.setting_up import start as start_serving
+from hermes_agent.cli.offers import has_model
 from hermes_agent.cli.operation import ask
-from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.output import as_json, remark, say, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import moment
-from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.errors import ConfigError, HermesError, Stopped
 from hermes_agent.gateway.channels import CHANNELS
-from hermes_agent.gateway.opening import kind_of
+from hermes_agent.gateway.opening import kind_of, no_channel
 from hermes_agent.gateway.state import GatewayState, Phase, read_state, read_states
 from hermes_agent.host.loops import run as run_loop
 
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+OFF = "hermes config set gateway.channels.NAME.enabled false"
 NO_CHANNEL = "No channel is enabled: `hermes gateway setup` shows how."
 
 
@@ -68,7 +73,7 @@ def stop(surface: Surface) -> None:
     if (state := read_state(surface.home)) is not None:
         remark(f"Process {state.pid} is stopping: runs have {drain:g} s to finish.")
     ended = starting.stop(surface.home, drain)
-    say(f"The gateway has stopped (process {', '.join(map(str, ended))}).")
+    say(f"The gateway has stopped (process {', '.join(map(str, ended))}).", stopped=ended)
 
 
 @gateway.command()
@@ -90,17 +95,15 @@ def reload(surface: Surface) -> None:
     """Reload config.yaml and .env. Where the system reports changed files, the gateway reloads by itself."""
     for state in starting.running(surface.home):
         os.kill(state.pid, RELOAD)
-    remark("The gateway is reloading; `hermes gateway logs` lists the changes.")
+    say("The gateway is reloading; `hermes gateway logs` lists the changes.")
 
 
 @gateway.command()
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def status(surface: Surface, as_json: bool) -> None:
+def status(surface: Surface) -> None:
     """Show the state of the gateway, its channels and its outbox."""
     states, tally = starting.asked(surface.home), ask(surface, chats.tally)
-    if as_json:
-        say_json({"gateway": states[0] if states else None, "others": states[1:], "outbox": tally})
+    if as_json({"gateway": states[0] if states else None, "others": states[1:], "outbox": tally}):
         return
     if not states:
         say("No gateway runs on this home. `hermes gateway start` starts one.")
@@ -126,25 +129,31 @@ def logs(surface: Surface, /, **wanted: Any) -> None:  # noqa: ANN401  click han
 
 @gateway.command()
 @click.argument("channel", required=False, default="")
-def setup(channel: str) -> None:
-    """Show the steps to set up a channel."""
+@click.option("--steps", is_flag=True, help="Only show the steps of a setup by hand.")
+@pass_surface
+def setup(surface: Surface, channel: str, steps: bool) -> None:
+    """Set up a channel: enter its token, write to it, and the gateway starts with you as its owner."""
     if not channel:
-        say("\n".join(f"hermes gateway setup {name}" for name in CHANNELS))
-        remark("Each of these shows the steps to set up that channel.")
+        say("\n".join(f"hermes gateway setup {name}" for name in CHANNELS), channels=list(CHANNELS))
+        remark("Each of these sets up that channel.")
         return
     if channel not in CHANNELS:
-        raise ConfigError(f"There is no channel `{channel}`. There are: {', '.join(CHANNELS)}.")
+        raise ConfigError(no_channel(channel))
     kind = kind_of(channel)
-    key = f"hermes config set gateway.channels.{channel}"
-    kept = ", ".join(f"`hermes secrets set {name}`" for name in kind.secrets)
-    steps = [
-        *kind.setup,
-        f"Save its credentials: {kept}.",
-        f"Name the owner: `{key}.owners ID`. A stranger who writes gets a code: `hermes pairing list` shows their id, "
-        "`hermes pairing approve CODE` admits them.",
-        f"Enable it: `{key}.enabled true`, then `hermes gateway start` if no gateway runs.",
-    ]
-    say("\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1)))
+    if steps:
+        found = steps_of(kind)
+        say("\n".join(f"{number}. {step}" for number, step in enumerate(found, 1)), steps=found)
+        return
+    if (state := read_state(surface.home)) is not None and channel in state.channels:
+        raise HermesError(f"The gateway serves {channel} already. To set it up anew, first `{OFF}`.")
+    try:
+        if not has_model(surface):
+            remark("First the model that shall answer there.")
+            Questions(surface).choose(found_models(surface))
+        set_up(surface, kind)
+    except (click.Abort, KeyboardInterrupt) as error:
+        raise Stopped(f"\nWhat you entered is kept: `hermes gateway setup {channel}` goes on from there.") from error
+    start_serving(surface, kind)
 
 
 @gateway.command()
@@ -190,7 +199,8 @@ def _warn(surface: Surface) -> None:
 
 
 def _begun(surface: Surface, state: GatewayState, how: str) -> None:
-    say(f"The gateway {how} as process {state.pid}. Its log: `hermes gateway logs -f`, {surface.home.log_file}")
+    words = f"The gateway {how} as process {state.pid}. Its log: `hermes gateway logs -f`, {surface.home.log_file}"
+    say(words, gateway=state)
     if not state.settled:
         remark("It is not ready yet; `hermes gateway status` shows its state.")
     if state.config and state.config != surface.loaded.notice:

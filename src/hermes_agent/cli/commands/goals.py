@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from hermes_agent.app.system import System
 
 goals = group_of(GOAL_NOUN)
-JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 
 
 async def _pursued(access: Access[System], begun: GoalFacts) -> GoalFacts:
@@ -62,8 +61,8 @@ async def _resume(access: Access[System], name: str, turns: int | None, budget: 
     return await _pursued(access, resumed)
 
 
-def _ended(found: GoalFacts, *, as_json: bool) -> int:
-    show(found, goal_text, as_json=as_json)
+def _ended(found: GoalFacts) -> int:
+    show(found, goal_text)
     return Exit.OK if found.met else Exit.FAILED
 
 
@@ -79,7 +78,6 @@ def _ended(found: GoalFacts, *, as_json: bool) -> int:
 @click.option("--tokens", type=int, help="Tokens that it may take.")
 @click.option("--anyway", is_flag=True, help="Begin although the criteria hold already.")
 @click.option("--later", is_flag=True, help="Only write it down; `resume` begins.")
-@JSON
 @pass_surface
 def add(  # noqa: PLR0913  click hands each option by its name
     surface: Surface,
@@ -94,13 +92,8 @@ def add(  # noqa: PLR0913  click hands each option by its name
     tokens: int | None,
     anyway: bool,
     later: bool,
-    as_json: bool,
 ) -> int:
     """Set a goal and work on it in this folder until it is reached, or something stops it.
-
-    \b
-    hermes goals add "All tests pass." --command "pytest -q"
-    hermes goals add "Write the report." --file "report.md contains Summary"
 
     The exit code is 0 if the goal is reached, else 1.
     """
@@ -117,7 +110,7 @@ def add(  # noqa: PLR0913  click hands each option by its name
         later=later,
     )
     found = ask_system(surface, partial(_add, wish=wish), attended=False)
-    code = _ended(found, as_json=as_json)
+    code = _ended(found)
     return Exit.OK if later else code
 
 
@@ -125,18 +118,16 @@ def add(  # noqa: PLR0913  click hands each option by its name
 @click.argument("name", metavar="[ID]", default="")
 @click.option("--turns", type=int, help="Turns more that it may take.")
 @click.option("--budget", type=float, help="US dollars that it may cost in all.")
-@JSON
 @pass_surface
-def resume(surface: Surface, name: str, turns: int | None, budget: float | None, as_json: bool) -> int:
+def resume(surface: Surface, name: str, turns: int | None, budget: float | None) -> int:
     """Continue a goal here, until it is reached or something stops it."""
     act = partial(_resume, name=name, turns=turns, budget=budget)
-    return _ended(ask_system(surface, act, attended=False), as_json=as_json)
+    return _ended(ask_system(surface, act, attended=False))
 
 
 @goals.command()
 @click.argument("name", metavar="[ID]", default="")
-@JSON
 @pass_surface
-def check(surface: Surface, name: str, as_json: bool) -> int:
+def check(surface: Surface, name: str) -> int:
     """Check the criteria of a goal now, and show the receipts. The exit code is 0 if all hold, else 1."""
-    return _ended(ask_system(surface, partial(operations.check_goal, name=name)), as_json=as_json)
+    return _ended(ask_system(surface, partial(operations.check_goal, name=name)))

@@ -179,7 +179,5 @@ def logs(surface: Surface, /, **wanted: Any) -> None:  # noqa: ANN401  click han
 
     Calls of tools, requests to models, approvals, reviews, deliveries. Each line has its session and run. What was
     said, and what tools answered, is in the session itself.
-
-    Example: `hermes logs -f --level warning`.
     """
     show_log(surface.home.log_file, everybody=True, **wanted)

@@ -71,7 +71,7 @@ def add(  # noqa: PLR0913 - what a server may be
         auth=auth,
     )
     _write(surface, Server(name=name, settings=settings))
-    remark(f"Saved {name} in {surface.home.config_file}.")
+    say(f"Saved {name} in {surface.home.config_file}.", name=name)
     if auth == "oauth":
         remark(f"Sign in to it: `hermes mcp login {name}`.")
     elif not no_test:
@@ -86,7 +86,7 @@ def remove(surface: Surface, name: str) -> None:
     _check_known(surface, name)
     unset(surface.home, surface.schema, f"mcp_servers.{name}")
     ask(surface, partial(forget_server, name=name))
-    say(f"{name} is removed. Secrets that were saved for it stay: `hermes secrets list`.")
+    say(f"{name} is removed. Secrets that were saved for it stay: `hermes secrets list`.", name=name)
 
 
 @mcp.command()
@@ -114,7 +114,7 @@ def configure(surface: Surface, name: str, setting: str, value: str) -> None:
     """Change a setting of a server, as `trust hints` or `tools.include "[read_*]"`."""
     _check_known(surface, name)
     set_value(surface.home, surface.schema, f"mcp_servers.{name}.{setting}", value)
-    remark(f"{name}: {setting} is {value}. It counts from the next session on.")
+    say(f"{name}: {setting} is {value}. It counts from the next session on.", name=name)
 
 
 @mcp.command("import")
@@ -162,7 +162,7 @@ def login(surface: Surface, name: str, paste: bool) -> None:
 def logout(surface: Surface, name: str) -> None:
     """Forget the sign-in to a server, and have its issuer revoke it."""
     revoked = ask(surface, partial(sign_out_of, name=name))
-    say(f"The sign-in to {name} is forgotten{' and revoked' if revoked else ''}.")
+    say(f"The sign-in to {name} is forgotten{' and revoked' if revoked else ''}.", name=name, revoked=revoked)
 
 
 @mcp.command()
@@ -237,7 +237,7 @@ def _check_known(surface: Surface, name: str) -> None:
 def _switch(surface: Surface, name: str, *, on: bool) -> None:
     _check_known(surface, name)
     set_value(surface.home, surface.schema, f"mcp_servers.{name}.enabled", "true" if on else "false")
-    say(f"{name} is {'on' if on else 'off'}, from the next session on.")
+    say(f"{name} is {'on' if on else 'off'}, from the next session on.", name=name, enabled=on)
 
 
 def _try(surface: Surface, name: str) -> None:

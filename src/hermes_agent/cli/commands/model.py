@@ -11,7 +11,6 @@ from hermes_agent.app.auxiliary.settings import AuxiliaryModel, Purpose, TitleMo
 from hermes_agent.app.operations.models import KeyState, ask_once, list_keys, wake_keys
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.offers import (
-    ModelName,
     Offer,
     key_name,
     offers_of,
@@ -22,7 +21,7 @@ from hermes_agent.cli.offers import (
     single,
 )
 from hermes_agent.cli.operation import ask
-from hermes_agent.cli.output import remark, say, say_json, show, table
+from hermes_agent.cli.output import as_json, remark, say, show, table, wants_json
 from hermes_agent.cli.picker_choices import Choice, pick
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
@@ -33,43 +32,37 @@ from hermes_agent.providers.catalog import Price, catalogue_date
 from hermes_agent.providers.route import Route, load_vendor
 
 
-@click.group(
-    short_help="Show, choose and test the model.",
-    epilog="Examples: `hermes model pick`, `hermes model set anthropic/claude-opus-5-5`.",
-)
+@click.group(short_help="Show, choose and test the model.")
 def model() -> None:
     """Show, choose and test the model. MODEL is written as vendor/model."""
 
 
-@model.command("list", epilog="Examples: `hermes model list --ready`, `hermes model list --vendor openai`.")
+@model.command("list")
 @click.option("--vendor", default="", help="Only this vendor's.")
 @click.option("--ready", is_flag=True, help="Only those that could be asked now.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def list_(surface: Surface, vendor: str, ready: bool, as_json: bool) -> None:
+def list_(surface: Surface, vendor: str, ready: bool) -> None:
     """List the models of the catalogue. A model that is not in it can be asked all the same, by its name."""
     if vendor:
         load_vendor(vendor)
-    shown([offer for offer in offers_of(surface, vendor) if offer.ready or not ready], as_json)
+    shown([offer for offer in offers_of(surface, vendor) if offer.ready or not ready])
 
 
-@model.command(epilog="Example: `hermes model search mistral images`.")
+@model.command()
 @click.argument("words", nargs=-1, required=True)
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def search(surface: Surface, words: tuple[str, ...], as_json: bool) -> None:
+def search(surface: Surface, words: tuple[str, ...]) -> None:
     """Find models by parts of their names; `images`, `files` and `ready` find those that are so."""
     found = searched(offers_of(surface), " ".join(words))
-    shown(found, as_json)
-    if not found and not as_json:
+    shown(found)
+    if not found and not wants_json():
         remark(f"Nothing of the catalogue fits `{' '.join(words)}`.")
 
 
-@model.command("show", epilog="Examples: `hermes model show`, `hermes model show ollama/qwen3`.")
-@click.argument("name", metavar="[MODEL]", default="", type=ModelName())
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@model.command("show")
+@click.argument("name", metavar="[MODEL]", default="")
 @pass_surface
-def show_(surface: Surface, name: str, as_json: bool) -> None:
+def show_(surface: Surface, name: str) -> None:
     """Show a model, without a name the default one: its address, abilities and price."""
     loaded = surface.loaded
     route, missing = route_without(surface, name or surface.invocation.model)
@@ -87,15 +80,13 @@ def show_(surface: Surface, name: str, as_json: bool) -> None:
     if not name:
         rows.append(("chosen by", chosen_by(surface, source_of(loaded, "model.default"))))
     figures = {"window": route.facts.window, "longest reply": route.facts.output, "price": route.facts.price}
-    show({**dict(rows), **figures, "limits": limits_of(route)}, lambda _: table(rows), as_json=as_json)
+    show({**dict(rows), **figures, "limits": limits_of(route)}, lambda _: table(rows))
     for note in (*limits_of(route), *filter(None, (missing, loaded.notice))):
         remark(note)
 
 
-@model.command(
-    "set", epilog="Examples: `hermes model set openai/gpt-5.2`, `hermes model set ollama/qwen3 --for title`."
-)
-@click.argument("name", metavar="MODEL", type=ModelName())
+@model.command("set")
+@click.argument("name", metavar="MODEL")
 @click.option(
     "--for",
     "purpose",
@@ -103,27 +94,25 @@ def show_(surface: Surface, name: str, as_json: bool) -> None:
     help="Only for this purpose.",
 )
 @click.option("--force", is_flag=True, help="Accept a name that is not in the catalogue.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def set_(surface: Surface, name: str, purpose: str | None, force: bool, as_json: bool) -> None:
+def set_(surface: Surface, name: str, purpose: str | None, force: bool) -> None:
     """Set the default model, or the model of a background purpose (--for)."""
     if not force:
         refuse_typo(surface, route_without(surface, name)[0])
     if purpose is None:
-        keep(surface, name, as_json)
+        keep(surface, name)
         return
     route = single(surface, name)
     set_value(surface.home, surface.schema, f"auxiliary.{purpose}.model", route.name)
     kept = {"model": route.name, "effective": route.name, "notes": limits_of(route)}
-    show(kept, lambda _: f"{route.name} now works for `{purpose}`.", as_json=as_json)
+    show(kept, lambda _: f"{route.name} now works for `{purpose}`.")
 
 
-@model.command("pick", epilog="Example: `hermes model pick --vendor openrouter`.")
+@model.command("pick")
 @click.option("--vendor", default="", help="Only this vendor's.")
 @click.option("--all", "every", is_flag=True, help="Include models without a key.")
-@click.option("--json", "as_json", is_flag=True, help="The choice as JSON.")
 @pass_surface
-def pick_(surface: Surface, vendor: str, every: bool, as_json: bool) -> int:
+def pick_(surface: Surface, vendor: str, every: bool) -> int:
     """Choose the model from a list that shrinks while you type; without a terminal the list is numbered."""
     if vendor:
         load_vendor(vendor)
@@ -132,20 +121,18 @@ def pick_(surface: Surface, vendor: str, every: bool, as_json: bool) -> int:
     if chosen is None:
         remark("Nothing was changed.")
         return Exit.STOPPED
-    keep(surface, chosen.name, as_json)
+    keep(surface, chosen.name)
     return Exit.OK
 
 
-@model.command(epilog="Examples: `hermes model test`, `hermes model test openai/gpt-5.2 --json`.")
-@click.argument("name", metavar="[MODEL]", default="", type=ModelName())
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@model.command()
+@click.argument("name", metavar="[MODEL]", default="")
 @pass_surface
-def test(surface: Surface, name: str, as_json: bool) -> None:
+def test(surface: Surface, name: str) -> None:
     """Ask the model one small question, and show what came back and how long it took."""
     route = route_to(surface, name or surface.invocation.model)
     answered = ask(surface, partial(ask_once, secrets=surface.secrets, route=route))
-    if as_json:
-        say_json(answered)
+    if as_json(answered):
         return
     usage, cost = answered.reply.usage, answered.reply.cost
     say(answered.reply.message.text.strip())
@@ -157,7 +144,7 @@ def test(surface: Surface, name: str, as_json: bool) -> None:
         remark(note)
 
 
-def shown(offers: Sequence[Offer], as_json: bool) -> None:
+def shown(offers: Sequence[Offer]) -> None:
     """Print a table of models."""
     rows = [
         (
@@ -170,17 +157,16 @@ def shown(offers: Sequence[Offer], as_json: bool) -> None:
         for each in offers
     ]
     heads = ("MODEL", "WINDOW", "REPLY", "$/M IN", "CACHED", "$/M OUT", "READY")
-    show(offers, lambda _: table(rows, heads, right=(1, 2, 3, 4, 5)) if rows else "", as_json=as_json)
+    show(offers, lambda _: table(rows, heads, right=(1, 2, 3, 4, 5)) if rows else "")
 
 
-def keep(surface: Surface, name: str, as_json: bool) -> None:
+def keep(surface: Surface, name: str) -> None:
     """Save the chosen model and print what it means."""
     route, missing = route_without(surface, name)
     set_value(surface.home, surface.schema, "model.default", route.name)
     notes = (*limits_of(route), *([missing] if missing else []))
     effective = surface.loaded.value.model.default
-    if as_json:
-        say_json({"model": route.name, "effective": effective, "notes": notes})
+    if as_json({"model": route.name, "effective": effective, "notes": notes}):
         return
     say(f"{route.name} is now the default model." if missing else f"The default model is now {route.name}.")
     if effective != route.name:
@@ -228,14 +214,11 @@ def columns(price: Price | None) -> tuple[str, ...]:
     return ("?",) * 3 if price is None else tuple(f"{each:g}" for each in (price.input, price.cached, price.output))
 
 
-@click.command(
-    short_help="Show the keys and their pauses.", epilog="Example: `hermes model credentials --vendor openai --reset`."
-)
+@click.command(short_help="Show the keys and their pauses.")
 @click.option("--vendor", default="", help="Only this vendor's.")
 @click.option("--reset", is_flag=True, help="End all pauses.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def credentials(surface: Surface, vendor: str, reset: bool, as_json: bool) -> None:
+def credentials(surface: Surface, vendor: str, reset: bool) -> None:
     """Show the keys of each vendor by name, how often each was used in a day, and what is paused after a failure.
 
     Several keys for one vendor: NAME_2, NAME_3 and so on in .env, or the section `credentials` of config.yaml.
@@ -245,10 +228,10 @@ def credentials(surface: Surface, vendor: str, reset: bool, as_json: bool) -> No
     if reset:
         woken = ask(surface, partial(wake_keys, vendor=vendor))
         words = f"{woken} of them can be used again." if woken else "Nothing was paused."
-        show({"woken": woken}, lambda _: words, as_json=as_json)
+        show({"woken": woken}, lambda _: words)
         return
     states = ask(surface, partial(list_keys, secrets=surface.secrets, vendor=vendor))
-    show(states, _listed, as_json=as_json, nothing="There is no key: `hermes setup` asks for one.")
+    show(states, _listed, nothing="There is no key: `hermes setup` asks for one.")
 
 
 def _listed(states: Sequence[KeyState]) -> str:
@@ -279,16 +262,15 @@ class PurposeModel:
     note: str
 
 
-@click.command(epilog="Example: `hermes model set ollama/qwen3 --for title` names one.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.command()
 @pass_surface
-def auxiliary(surface: Surface, as_json: bool) -> None:
+def auxiliary(surface: Surface) -> None:
     """List the background models by purpose (section `auxiliary`)."""
     chosen = surface.loaded.value.auxiliary
     found = [purpose_model(surface, purpose, chosen.of(purpose)) for purpose in Purpose]
     rows = [(each.purpose, each.model or WITHOUT[Purpose(each.purpose)], *limits(each), each.note) for each in found]
     heads = ("PURPOSE", "MODEL", "SECONDS", "$/DAY", "TOKENS/DAY", "")
-    show(found, lambda _: table(rows, heads, right=(2, 3, 4)), as_json=as_json)
+    show(found, lambda _: table(rows, heads, right=(2, 3, 4)))
 
 
 def purpose_model(surface: Surface, purpose: Purpose, chosen: AuxiliaryModel) -> PurposeModel:

@@ -10,7 +10,7 @@ import click
 
 from hermes_agent.app.operations.sessions import TOOLS, Part, new_prompt, session_prompt
 from hermes_agent.cli.operation import ask, ask_system
-from hermes_agent.cli.output import say, say_json, table
+from hermes_agent.cli.output import say, show, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.section import Section, join_sections
 from hermes_agent.core.tool import Quarantined
@@ -30,11 +30,8 @@ SAME = "Both prompts are the same, byte for byte."
     metavar="SECTION",
     help="Print the text of one section; `system`: of all but tools, as the model gets it.",
 )
-@click.option("--json", "as_json", is_flag=True, help="As JSON, with the texts.")
 @pass_surface
-def prompt(
-    surface: Surface, session: str, against: str, diff: tuple[str, str] | None, wanted: str, as_json: bool
-) -> None:
+def prompt(surface: Surface, session: str, against: str, diff: tuple[str, str] | None, wanted: str) -> None:
     """Show the prompt by section, in bytes and tokens (bytes / 4): of a session, or of a new one in this folder."""
     aside: tuple[Quarantined, ...] = ()
     if diff:
@@ -49,12 +46,8 @@ def prompt(
         parts = [part for part in parts if other.get(part.name) != part.hash]
     if wanted:
         say(text_of(parts, wanted))
-    elif as_json:
-        say_json(parts)
-    elif against and not parts:
-        say(SAME)
     else:
-        say(measured(parts, aside))
+        show(parts, lambda _: SAME if against and not parts else measured(parts, aside))
 
 
 def differences(one: Sequence[Part], two: Sequence[Part]) -> str:

@@ -11,7 +11,7 @@ import click
 
 from hermes_agent.app.replay import Played, Step, Verdict, played, steps_of, verdict_of
 from hermes_agent.cli.exits import Exit
-from hermes_agent.cli.output import remark, say, say_json, shortened, table
+from hermes_agent.cli.output import as_json, remark, say, shortened, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.shown import plural
 from hermes_agent.host.paths import Home
@@ -32,18 +32,15 @@ WORDS = 60
     metavar="STEP",
     help="From this step on, use the real model and tools.",
 )
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def replay(surface: Surface, file: Path, model: str, step: int | None, as_json: bool) -> int:
+def replay(surface: Surface, file: Path, model: str, step: int | None) -> int:
     """Replay a recording with its recorded answers. No model is asked, no tool runs and no key is needed, unless
     --model or --from say so. The exit code is 1 if something differs, or if a real request failed."""
     cassette = read_cassette(file)
     how = Replay(model=model, live_from=step, driven=True)
     sessions = asyncio.run(_play(surface, cassette, how))
     steps, verdicts = steps_of(cassette), [verdict_of(cassette, each) for each in sessions]
-    if as_json:
-        say_json({"file": str(file), "steps": steps, "sessions": verdicts, "notes": cassette.notes})
-    else:
+    if not as_json({"file": str(file), "steps": steps, "sessions": verdicts, "notes": cassette.notes}):
         _report(cassette, steps, verdicts, live=how.is_live)
     good = (not each.failed if how.is_live else each.same for each in verdicts)
     return Exit.OK if all(good) else Exit.FAILED

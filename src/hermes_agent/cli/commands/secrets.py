@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from hermes_agent.cli.output import remark, say, show, table
+from hermes_agent.cli.picker_choices import ask_secret
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
@@ -30,9 +29,8 @@ def secrets() -> None:
 
 
 @secrets.command("list")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def list_(surface: Surface, as_json: bool) -> None:
+def list_(surface: Surface) -> None:
     """List the names, and the hosts and commands that may have them."""
     uses = surface.loaded.value.secrets
     names = sorted({*uses, *surface.secrets.kept})
@@ -50,7 +48,7 @@ def list_(surface: Surface, as_json: bool) -> None:
         for each in found
     ]
     heads = ("NAME", "FROM", "HOSTS", "COMMANDS")
-    show(found, lambda _: table(rows, heads) if rows else "No secrets.", as_json=as_json)
+    show(found, lambda _: table(rows, heads) if rows else "No secrets.")
 
 
 @secrets.command("set")
@@ -58,15 +56,12 @@ def list_(surface: Surface, as_json: bool) -> None:
 @pass_surface
 def set_(surface: Surface, name: str) -> None:
     """Save a secret. Hermes asks for the value without showing it, or reads standard input."""
-    piped = not sys.stdin.isatty()
-    value = sys.stdin.readline().rstrip("\r\n") if piped else click.prompt(name, hide_input=True)
+    value = ask_secret(name, empty=True)
     if not value:
         raise ConfigError("An empty value is not a secret. Nothing was changed.")
     surface.secrets.set(name, value)
-    remark(
-        f"Saved {name} in {surface.home.env_file}. "
-        f"Tools may use it only where you allow it: `hermes secrets allow {name}`."
-    )
+    say(f"Saved {name} in {surface.home.env_file}.", name=name)
+    remark(f"Tools may use it only where you allow it: `hermes secrets allow {name}`.")
 
 
 @secrets.command()
@@ -77,7 +72,7 @@ def remove(surface: Surface, name: str) -> None:
     gone = surface.secrets.unset(name)
     if name in surface.loaded.value.secrets:
         gone = unset(surface.home, surface.schema, f"secrets.{name}") or gone
-    say(f"{name} is deleted." if gone else f"There was no secret {name}.")
+    say(f"{name} is deleted." if gone else f"There was no secret {name}.", name=name, removed=gone)
 
 
 @secrets.command()
@@ -93,4 +88,5 @@ def allow(surface: Surface, name: str, hosts: tuple[str, ...], commands: tuple[s
     for key, texts in (("hosts", (*now.hosts, *hosts)), ("commands", (*now.commands, *commands))):
         quoted = ", ".join(f"'{text}'" for text in dict.fromkeys(texts))
         set_value(surface.home, surface.schema, f"secrets.{name}.{key}", f"[{quoted}]")
-    remark(f"{name} may go to: {', '.join((*now.hosts, *hosts, *now.commands, *commands))}")
+    places = (*now.hosts, *hosts, *now.commands, *commands)
+    say(f"{name} may go to: {', '.join(places)}", name=name, places=places)

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import click
 
 from hermes_agent.app.operations import sessions as operations
-from hermes_agent.app.operations.sessions import SessionRecord, Stats, resume_run
+from hermes_agent.app.operations.sessions import SessionRecord, SessionSummary, Stats, resume_run
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.operation import ask, ask_system
-from hermes_agent.cli.output import remark, say, shortened, show, table
+from hermes_agent.cli.output import GAP, as_json, prints_json, remark, say, shortened, show, table, width
 from hermes_agent.cli.start import run_surface
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.time_format import Since
 from hermes_agent.cli.transcript import as_html, as_jsonl, as_markdown
-from hermes_agent.core.clock import moment
+from hermes_agent.core.clock import SystemClock, ago, moment
 from hermes_agent.core.events import Entry
 from hermes_agent.core.shown import plural
 
@@ -34,6 +36,10 @@ FORMATS: dict[str, Callable[[SessionRecord, Sequence[Entry]], str]] = {
     "html": as_html,
 }
 CLI = "cli"
+BETWEEN = "****"
+"""What the marks of two neighbouring words leave between them, where a language has no spaces."""
+LEAST, MOST = 20, 60
+"""Columns of a title."""
 
 
 @click.group(short_help="List, read, search, export and delete sessions.")
@@ -43,49 +49,59 @@ def sessions() -> None:
 
 @sessions.command("list")
 @click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(1), help="How many at most.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def list_(surface: Surface, limit: int, as_json: bool) -> None:
-    """List the sessions, the most recently used first."""
+def list_(surface: Surface, limit: int) -> None:
+    """List the sessions, the most recently used first, with their title or first words."""
+    found = ask(surface, partial(operations.summarize_sessions, limit=limit))
+    facts = ("words", "messages", "calls", "cost")
+    plain = [{**asdict(each.record), **{name: getattr(each, name) for name in facts}} for each in found]
+    show(plain, lambda _: listed(found), nothing="There are no sessions yet. `hermes` starts one.")
 
-    found = ask(surface, partial(operations.list_sessions, limit=limit))
-    show(found, listed, as_json=as_json, nothing="There are no sessions yet. `hermes` starts one.")
+
+def listed(found: Sequence[SessionSummary]) -> str:
+    """Sessions as a table, as wide as the terminal."""
+    rows = [
+        (each.record.id, ago(SystemClock().now() - each.record.updated), _where(each), f"{each.messages}", each.price)
+        for each in found
+    ]
+    heads = ("SESSION", "USED", "WHERE", "MESSAGES", "COST", "")
+    taken = max(map(width, table([(*row, "") for row in rows], heads).split("\n"))) + len(GAP)
+    room = max(LEAST, get_terminal_size().columns - taken) if sys.stdout.isatty() else MOST
+    named = [(*row, shortened(each.name, room)) for row, each in zip(rows, found, strict=True)]
+    return table(named, (*heads[:-1], "TITLE OR FIRST WORDS"), right=(3, 4))
 
 
-def listed(found: Sequence[SessionRecord]) -> str:
-    """Sessions as a table."""
-    rows = [(each.id, moment(each.updated), each.surface, shortened(each.title or "-", 60)) for each in found]
-    return table(rows, ("SESSION", "USED", "WHERE", "TITLE"))
+def _where(each: SessionSummary) -> str:
+    """The folder of a session of the terminal, the surface of any other."""
+    record = each.record
+    return shortened(Path(record.workspace).name or "/", LEAST) if record.surface == CLI else record.surface
 
 
 @sessions.command("show")
 @click.argument("session")
-@click.option("--json", "as_json", is_flag=True, help="The whole log as JSON.")
 @pass_surface
-def show_(surface: Surface, session: str, as_json: bool) -> None:
+def show_(surface: Surface, session: str) -> None:
     """Show what was said and done in a session."""
     found, entries = ask(surface, partial(operations.read_session, name=session))
     told = {"session": found, "entries": entries}
-    show(told, lambda _: as_markdown(found, entries).rstrip("\n"), as_json=as_json)
+    show(told, lambda _: as_markdown(found, entries).rstrip("\n"))
 
 
-@sessions.command()
+@sessions.command(context_settings={"ignore_unknown_options": True})  # `-word` leaves a word out.
 @click.argument("words", nargs=-1, required=True)
 @click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(1), help="How many at most.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def search(surface: Surface, words: tuple[str, ...], limit: int, as_json: bool) -> None:
+def search(surface: Surface, words: tuple[str, ...], limit: int) -> None:
     """Find messages by their words, the best first; "quoted words" stand together, -word is left out."""
     query = " ".join(map(asked, words))
     hits = ask(surface, partial(operations.search_messages, words=query, limit=limit))
-    show(hits, found_words, as_json=as_json, nothing="No message contains these words.")
+    show(hits, found_words, nothing="No message contains these words.")
 
 
 def found_words(hits: Sequence[Hit]) -> str:
     """Search hits with their context."""
-    return "\n".join(
-        f"{hit.session}  {moment(hit.at)}  #{hit.number} {hit.role.value}\n    {hit.marked}" for hit in hits
-    )
+    heads = (f"{hit.session}  {moment(hit.at)}  #{hit.number} {hit.role.value}" for hit in hits)
+    return "\n".join(f"{head}\n    {hit.marked.replace(BETWEEN, '')}" for head, hit in zip(heads, hits, strict=True))
 
 
 def asked(word: str) -> str:
@@ -105,7 +121,8 @@ def rename(surface: Surface, session: str, title: str) -> None:
     async def act(access: Access[HomeSystem]) -> SessionRecord:
         return await operations.rename_session(access, (await operations.find_session(access, session)).id, title)
 
-    say(f"{ask(surface, act).id} is now called “{title}”.")
+    renamed = ask(surface, act)
+    say(f"{renamed.id} is now called “{title}”.", session=renamed.id, title=title)
 
 
 @sessions.command()
@@ -120,13 +137,14 @@ def export(surface: Surface, session: str, kind: str, output: Path | None) -> No
     found, entries = ask(surface, partial(operations.read_session, name=session))
     text = surface.secrets.redact(FORMATS[kind](found, entries))
     if output is None:
-        click.echo(text, nl=False)
+        say(text.removesuffix("\n"), session=found.id)
         return
     try:
         output.write_text(text)
     except OSError as error:
         raise click.ClickException(f"{output} cannot be written: {error.strerror}.") from error
-    remark(f"{len(entries)} entries of {found.id} are in {output}.")
+    if not as_json({"session": found.id, "file": str(output)}):
+        remark(f"{len(entries)} entries of {found.id} are in {output}.")
 
 
 @sessions.command()
@@ -140,7 +158,7 @@ def branch(surface: Surface, session: str, title: str) -> None:
         return await operations.branch_session(access, (await operations.find_session(access, session)).id, title)
 
     copy = ask_system(surface, act)
-    say(copy.id)
+    say(copy.id, session=copy.id, title=copy.title)
     remark(f"Continue it with `hermes -r {copy.id}`.")
 
 
@@ -152,11 +170,13 @@ def resume(surface: Surface, session: str) -> int:
     terminal's is answered here, a chat's by the gateway."""
     found = ask(surface, partial(operations.find_session, name=session))
     if found.surface == CLI:
-        return run_surface("one-shot", replace(surface.invocation, resume=found.id, question=""))
+        asked_for = replace(surface.invocation, resume=found.id, question="", result=prints_json())
+        return run_surface("one-shot", asked_for)
     if ask(surface, partial(resume_run, record=found)):
-        say(f"{found.id} goes on; its reply comes in its chat ({found.surface}), as soon as a gateway runs.")
+        words = f"{found.id} goes on; its reply comes in its chat ({found.surface}), as soon as a gateway runs."
+        say(words, session=found.id)
     else:
-        say(f"Nothing to resume: the last run of {found.id} is complete.")
+        say(f"Nothing to resume: the last run of {found.id} is complete.", session=found.id)
     return Exit.OK
 
 
@@ -169,13 +189,13 @@ def prune(surface: Surface, before: float, yes: bool) -> None:
 
     count = ask(surface, partial(operations.count_unused, before=before))
     if not count:
-        say(f"No session is unused since {moment(before)}.")
+        say(f"No session is unused since {moment(before)}.", deleted=[])
         return
     if not yes:
         click.confirm(f"Delete {plural(count, 'session')} unused since {moment(before)}?", abort=True, err=True)
 
     removed = ask(surface, partial(operations.prune_sessions, before=before))
-    say(f"{plural(len(removed), 'session')} deleted.")
+    say(f"{plural(len(removed), 'session')} deleted.", deleted=removed)
 
 
 @sessions.command()
@@ -189,15 +209,14 @@ def delete(surface: Surface, session: str, yes: bool) -> None:
         click.confirm(f"Delete {found.id} ({found.title or 'untitled'})?", abort=True, err=True)
 
     ask(surface, partial(operations.delete_session, session=found.id))
-    say(f"{found.id} is deleted.")
+    say(f"{found.id} is deleted.", deleted=[found.id])
 
 
 @sessions.command()
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def stats(surface: Surface, as_json: bool) -> None:
+def stats(surface: Surface) -> None:
     """Show the number of sessions and events, and the size of the database."""
-    show(ask(surface, operations.session_stats), counted, as_json=as_json)
+    show(ask(surface, operations.session_stats), counted)
 
 
 def counted(found: Stats) -> str:

@@ -11,16 +11,16 @@ import msgspec
 from hermes_agent.app.operations import skills as operations
 from hermes_agent.cli.commands.verbs import group_of
 from hermes_agent.cli.operation import ask
-from hermes_agent.cli.output import remark, say, say_json, shortened, show, table
+from hermes_agent.cli.output import remark, say, shortened, show, table, wants_json
 from hermes_agent.cli.skills.following import audit, check, publish, update
 from hermes_agent.cli.skills.hub import browse, inspect, install, search, tap, uninstall
-from hermes_agent.cli.skills.shelf import JSON, SKILL, with_hub
+from hermes_agent.cli.skills.shelf import with_hub
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import moment
 from hermes_agent.skills.changes import ARCHIVE, By
 from hermes_agent.skills.hub.installing import Hub
 
-NAME = click.argument("name", type=SKILL)
+NAME = click.argument("name")
 
 
 skills = group_of(operations.SKILLS)
@@ -30,13 +30,12 @@ for _command in (tap, search, browse, inspect, install, check, update, uninstall
 
 @skills.command("list")
 @click.option("--family", default="", metavar="NAME", help="Only this family.")
-@JSON
 @pass_surface
-def list_(surface: Surface, family: str, as_json: bool) -> None:
+def list_(surface: Surface, family: str) -> None:
     """List the skills for this folder, and broken ones."""
     rows, broken = ask(surface, partial(operations.skill_rows, family=family))
-    show(rows, _listed, as_json=as_json)
-    for where, problem in () if as_json else broken:
+    show(rows, _listed)
+    for where, problem in () if wants_json() else broken:
         remark(f"{where}: {problem}")
 
 
@@ -56,7 +55,7 @@ def show_(surface: Surface, name: str) -> None:
 
     found = ask(surface, partial(operations.read_skill, name=name))
     header = found.header
-    say(found.skill.text.rstrip("\n"))
+    say(found.skill.text.rstrip("\n"), name=name, layer=header.layer.value, folder=str(header.folder))
     remark(f"{header.folder} ({header.layer.value})")
     for other in found.hidden:
         remark(f"It hides another of that name: {other.folder} ({other.layer.value})")
@@ -72,14 +71,13 @@ def edit(surface: Surface, name: str) -> None:
     before = ask(surface, partial(operations.read_skill, name=name)).skill.text
     after = click.edit(before, extension=".md")
     version = ask(surface, partial(operations.edit_skill, name=name, after=after, before=before)) if after else 0
-    say(f"`{name}`: version {version}." if version else f"`{name}` is as it was.")
+    say(f"`{name}`: version {version}." if version else f"`{name}` is as it was.", name=name, version=version)
 
 
 @skills.command()
 @NAME
-@JSON
 @pass_surface
-def history(surface: Surface, name: str, as_json: bool) -> None:
+def history(surface: Surface, name: str) -> None:
     """List the versions of a skill, the newest first."""
 
     rows = [
@@ -88,10 +86,8 @@ def history(surface: Surface, name: str, as_json: bool) -> None:
         for change in (version.change,)
     ]
     heads = ("VERSION", "WHEN", "ACTION", "BY", "FILE", "SESSION")
-    if as_json:
-        say_json([dict(zip(map(str.lower, heads), row, strict=True)) for row in rows])
-    else:
-        say(table(rows, heads) if rows else f"Nothing was changed about `{name}`.")
+    found = [dict(zip(map(str.lower, heads), row, strict=True)) for row in rows]
+    show(found, lambda _: table(rows, heads) if rows else f"Nothing was changed about `{name}`.")
 
 
 @skills.command()
@@ -107,24 +103,18 @@ def restore(surface: Surface, name: str) -> None:
             await hub.writer.restore(name, by)
 
     with_hub(surface, act)
-    say(f"`{name}` is back.")
+    say(f"`{name}` is back.", name=name)
 
 
 @skills.command()
-@JSON
 @pass_surface
-def stats(surface: Surface, as_json: bool) -> None:
+def stats(surface: Surface) -> None:
     """Show how often skills were viewed, used and changed."""
 
     found = ask(surface, operations.skill_usage)
-    if as_json:
-        say_json([{"name": name, **msgspec.structs.asdict(used)} for name, used in found.items()])
-        return
+    plain = [{"name": name, **msgspec.structs.asdict(used)} for name, used in found.items()]
     rows = [
         (name, str(used.views), str(used.uses), str(used.patches), moment(used.last)) for name, used in found.items()
     ]
-    say(
-        table(rows, ("SKILL", "VIEWS", "USES", "PATCHES", "LAST"), right=(1, 2, 3))
-        if rows
-        else "No skill was used yet."
-    )
+    heads = ("SKILL", "VIEWS", "USES", "PATCHES", "LAST")
+    show(plain, lambda _: table(rows, heads, right=(1, 2, 3)) if rows else "No skill was used yet.")

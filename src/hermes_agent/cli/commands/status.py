@@ -11,13 +11,7 @@ from hermes_agent.cli.surface import Surface, pass_surface
 
 
 @click.command(short_help="Show what runs, and what waits for whom.")
-@click.option("as_json", "--json", is_flag=True, help="As JSON.")
 @pass_surface
-def status(surface: Surface, as_json: bool) -> None:
-    """Show which processes serve this home, which work runs, what waits and for whom, and what nobody runs.
-
-    \b
-    hermes status
-    hermes status --json
-    """
-    show(ask(surface, show_status), status_text, as_json=as_json)
+def status(surface: Surface) -> None:
+    """Show which processes serve this home, which work runs, what waits and for whom, and what nobody runs."""
+    show(ask(surface, show_status), status_text)

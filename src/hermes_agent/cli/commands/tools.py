@@ -7,7 +7,7 @@ import click
 from hermes_agent.app.chats.people import NONE, People
 from hermes_agent.app.manifest import IN_CHATS, TOOLSETS, BuiltIn
 from hermes_agent.app.toolkit import CLI, needs_without_store
-from hermes_agent.cli.output import remark, show, table
+from hermes_agent.cli.output import say, show, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
@@ -56,16 +56,15 @@ def tools() -> None:
 
 @tools.command("list")
 @ON
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def list_(surface: Surface, name: str, as_json: bool) -> None:
+def list_(surface: Surface, name: str) -> None:
     """List the tools, and whether a surface has them."""
     found = offered(surface, name)
     rows = [
         (each.tool, each.toolset, "on" if each.on else "off", ", ".join(each.needs) or "-", each.summary)
         for each in found
     ]
-    show(found, lambda _: table(rows, ("TOOL", "TOOLSET", name.upper(), "NEEDS", "DOES")), as_json=as_json)
+    show(found, lambda _: table(rows, ("TOOL", "TOOLSET", name.upper(), "NEEDS", "DOES")))
 
 
 @tools.command()
@@ -119,4 +118,5 @@ def _switch(surface: Surface, name: str, toolsets: tuple[str, ...], *, on: bool)
         disabled += [each for each in toolsets if has_by_default(name, each)]
     for key, names in (("enabled", enabled), ("disabled", disabled)):
         set_value(surface.home, surface.schema, f"tools.{name}.{key}", f"[{', '.join(names)}]")
-    remark(f"{', '.join(toolsets)}: {'on' if on else 'off'} for {name}, from the next session on.")
+    words = f"{', '.join(toolsets)}: {'on' if on else 'off'} for {name}, from the next session on."
+    say(words, surface=name, toolsets=toolsets, enabled=on)

@@ -12,12 +12,13 @@ from hermes_agent.app.operations.access import Argument, Kind, Noun, Verb
 from hermes_agent.app.operations.agents import AGENTS
 from hermes_agent.app.operations.approvals import ALLOWED
 from hermes_agent.app.operations.chats import PAIRING
+from hermes_agent.app.operations.checkpoints import CHECKPOINTS
 from hermes_agent.app.operations.learning import CURATED, LEARNED
 from hermes_agent.app.operations.memory import FACTS, NOTES, put_note
+from hermes_agent.app.operations.skills import BUNDLED
 from hermes_agent.app.operations.trust import TRUST
 from hermes_agent.cli.operation import ask, ask_system
 from hermes_agent.cli.output import remark, say, show
-from hermes_agent.cli.skills.shelf import SKILL
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.time_format import Since
 from hermes_agent.core.errors import HermesError
@@ -29,9 +30,10 @@ KINDS: dict[Kind, click.ParamType[Any]] = {
     Kind.NUMBER: click.INT,
     Kind.COUNT: click.IntRange(1),
     Kind.SINCE: Since(),
-    Kind.SKILL: SKILL,
+    Kind.SKILL: click.STRING,
     Kind.SWITCH: click.BOOL,
     Kind.WORDS: click.STRING,
+    Kind.NAMES: click.STRING,
 }
 
 
@@ -43,11 +45,10 @@ def group_of(noun: Noun) -> click.Group:
 
 def _command(verb: Verb, ask_for: Callable[..., Any]) -> click.Command:
     @pass_surface
-    def act(surface: Surface, /, as_json: bool = False, **given: Any) -> None:  # noqa: ANN401  click hands each by its name
-        show(ask_for(surface, partial(verb.act, **given)), verb.text, as_json=as_json, nothing=verb.nothing)
+    def act(surface: Surface, /, **given: Any) -> None:  # noqa: ANN401  click hands each by its name
+        show(ask_for(surface, partial(verb.act, **given)), verb.text, nothing=verb.nothing)
 
     params: list[click.Parameter] = [_parameter(each) for each in verb.arguments]
-    params.append(click.Option(["as_json", "--json"], is_flag=True, help="As JSON."))
     return click.Command(verb.name, callback=act, params=params, help=verb.help)
 
 
@@ -67,6 +68,8 @@ def _parameter(argument: Argument) -> click.Parameter:
         )
     needed = argument.default is None
     shown = metavar if metavar is None or needed else f"[{metavar}]"
+    if argument.kind is Kind.NAMES:
+        return click.Argument([argument.name], type=kind, metavar=metavar, required=needed, nargs=-1)
     return click.Argument([argument.name], type=kind, metavar=shown, required=needed, default=argument.default)
 
 
@@ -74,6 +77,12 @@ agents = group_of(AGENTS)
 
 
 approvals = group_of(ALLOWED)
+
+
+bundles = group_of(BUNDLED)
+
+
+checkpoints = group_of(CHECKPOINTS)
 
 
 curator = group_of(CURATED)

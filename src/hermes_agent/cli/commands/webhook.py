@@ -63,9 +63,9 @@ def send(surface: Surface, target: str, files: tuple[str, ...], words: tuple[str
     if slot is not None and slot.state is SlotState.FAILED:
         raise HermesError(f"It could not be sent: {slot.error}")
     if slot is not None and slot.state is SlotState.SENT:
-        say("Sent.")
+        say("Sent.", state=slot.state.value)
     else:
-        remark("Queued in the outbox: " + ("the gateway delivers it." if patience else "no gateway runs now."))
+        say("Queued in the outbox: " + ("the gateway delivers it." if patience else "no gateway runs now."))
 
 
 def place_of(target: str, settings: GatewaySettings | None = None) -> Conversation:
@@ -98,9 +98,8 @@ def webhook() -> None:
 
 
 @webhook.command("list")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def list_(surface: Surface, as_json: bool) -> None:
+def list_(surface: Surface) -> None:
     """List the routes."""
     settings: WebhookSettings = surface.loaded.value.webhooks
     rows = [
@@ -108,7 +107,7 @@ def list_(surface: Surface, as_json: bool) -> None:
         for name, route in settings.routes.items()
     ]
     nothing = "There are no routes: `hermes webhook add` makes one."
-    show(settings.routes, lambda _: table(rows, ROUTE_HEADS), as_json=as_json, nothing=nothing)
+    show(settings.routes, lambda _: table(rows, ROUTE_HEADS), nothing=nothing)
 
 
 @webhook.command()
@@ -157,7 +156,8 @@ def add(surface: Surface, /, **given: Any) -> None:  # noqa: ANN401  click hands
     if enables:
         remark("Webhooks are enabled from now on: `hermes api run` and `hermes gateway run` take them.")
     settings: WebhookSettings = surface.loaded.value.webhooks
-    say(f"Address: http://{settings.host}:{settings.port}/webhooks/{route}")
+    address = f"http://{settings.host}:{settings.port}/webhooks/{route}"
+    say(f"Address: {address}", route=route, address=address, secret=secret)
     say(f"Secret:  {kept.get(secret)}" if is_new else f"Secret:  the saved one, {secret}")
     remark("Give both to the sender. For a sender on another machine, put your proxy's name into the address.")
 
@@ -169,7 +169,7 @@ def remove(surface: Surface, route: str) -> None:
     """Remove a route from the settings; its secret stays."""
     _known(surface, route)
     unset(surface.home, surface.schema, f"webhooks.routes.{route}")
-    say(f"The route {route} is removed.")
+    say(f"The route {route} is removed.", route=route)
 
 
 def made_secret(scheme: str) -> str:

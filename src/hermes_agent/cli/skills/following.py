@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from hermes_agent.cli.exits import Exit
-from hermes_agent.cli.output import remark, say, say_json, show, table
+from hermes_agent.cli.output import as_json, remark, say, show, table
 from hermes_agent.cli.skills.hub import FORCE
-from hermes_agent.cli.skills.shelf import INSTALLED, JSON, SKILL, with_hub
+from hermes_agent.cli.skills.shelf import with_hub
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.host.paths import current_folder
 from hermes_agent.skills.changes import By
@@ -24,14 +24,13 @@ from hermes_agent.skills.hub.sources import Sources, Tap
 from hermes_agent.skills.hub.updating import Keep, Outcome, Standing, Wish, standing, update_all
 
 AUTHOR = re.compile(r"([^<>]+)<([^<>\s]+)>")
-NAMES = click.argument("names", nargs=-1, type=INSTALLED)
+NAMES = click.argument("names", nargs=-1)
 
 
 @click.command()
 @NAMES
-@JSON
 @pass_surface
-def check(surface: Surface, names: tuple[str, ...], as_json: bool) -> None:
+def check(surface: Surface, names: tuple[str, ...]) -> None:
     """Check the sources of installed skills for newer versions, and change nothing."""
 
     async def act(hub: Hub, _: By) -> list[Standing]:
@@ -43,7 +42,7 @@ def check(surface: Surface, names: tuple[str, ...], as_json: bool) -> None:
         for each in found
     ]
     heads, nothing = ("SKILL", "STATUS", "HERE", "THERE", "", ""), "No skill is installed."
-    show(found, lambda _: table(rows, heads) if rows else nothing, as_json=as_json)
+    show(found, lambda _: table(rows, heads) if rows else nothing)
 
 
 @click.command()
@@ -54,11 +53,8 @@ def check(surface: Surface, names: tuple[str, ...], as_json: bool) -> None:
 @click.option("--moved", is_flag=True, help="Follow tags that were moved.")
 @click.option("--back", is_flag=True, help="Undo the last update of these skills.")
 @FORCE
-@JSON
 @pass_surface
-def update(  # noqa: PLR0913  what a person may say about it
-    surface: Surface, names: tuple[str, ...], keep: str | None, moved: bool, back: bool, force: bool, as_json: bool
-) -> int:
+def update(surface: Surface, names: tuple[str, ...], keep: str | None, moved: bool, back: bool, force: bool) -> int:
     """Update installed skills, and merge updates into your changed copies of bundled and external ones.
 
     Your changes stay: Hermes merges both sides, or shows the conflict and changes nothing. It skips pinned skills
@@ -71,8 +67,7 @@ def update(  # noqa: PLR0913  what a person may say about it
             return await update_all(hub, names, by, wish)
 
     outcomes = with_hub(surface, act)
-    if as_json:
-        say_json(outcomes)
+    if as_json(outcomes):
         return _code(outcomes)
     for each in outcomes:
         say(f"{each.name}: {each.did}")
@@ -85,26 +80,22 @@ def update(  # noqa: PLR0913  what a person may say about it
 
 @click.command()
 @click.option("--all", "everything", is_flag=True, help="Also your own skills, the project's and external ones.")
-@JSON
 @pass_surface
-def audit(surface: Surface, everything: bool, as_json: bool) -> int:
+def audit(surface: Surface, everything: bool) -> int:
     """Check installed skills against their lock, and scan them by today's rules."""
     found = with_hub(surface, lambda hub, _: look_again(hub, str(current_folder()), everything=everything))
-    if as_json:
-        say_json(found)
-    else:
+    if not as_json(found):
         _say_audited(found)
     return Exit.FAILED if any(each.grave for each in found) else Exit.OK
 
 
 @click.command()
-@click.argument("name", type=SKILL)
+@click.argument("name")
 @click.option("--to", "target", required=True, metavar="TAP", help="A tap, or the address of a repository.")
 @click.option("--push", is_flag=True, help="Send the branch to the repository too.")
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Where to write the patch.")
 @click.option("--author", default="", metavar="'NAME <MAIL>'", help="Who the commit is by.")
 @click.option("-m", "--message", default="", help="The commit's message.")
-@JSON
 @pass_surface
 def publish(  # noqa: PLR0913  what a person may say about it
     surface: Surface,
@@ -114,7 +105,6 @@ def publish(  # noqa: PLR0913  what a person may say about it
     output: Path | None,
     author: str,
     message: str,
-    as_json: bool,
 ) -> None:
     """Commit a skill to a branch of a repository, and write a patch to send.
 
@@ -129,9 +119,8 @@ def publish(  # noqa: PLR0913  what a person may say about it
     made = with_hub(surface, act)
     patch = output or current_folder() / f"{name}.patch"
     patch.write_bytes(made.patch)
-    if as_json:
-        told = {"name": name, "branch": made.branch, "commit": made.commit, "base": made.base, "path": made.path}
-        say_json({**told, "patch": str(patch), "pushed": made.pushed})
+    told = {"name": name, "branch": made.branch, "commit": made.commit, "base": made.base, "path": made.path}
+    if as_json({**told, "patch": str(patch), "pushed": made.pushed}):
         return
     where = f"The branch `{made.branch}` is at {target}" if made.pushed else f"The branch would be `{made.branch}`"
     say(f"`{name}` as {made.path} on {made.base[:12]}: {patch}")

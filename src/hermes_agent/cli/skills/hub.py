@@ -8,8 +8,8 @@ import click
 
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.cli.exits import Exit
-from hermes_agent.cli.output import remark, say, say_json, shortened, show, table
-from hermes_agent.cli.skills.shelf import INSTALLED, JSON, TAP, with_hub
+from hermes_agent.cli.output import as_json, remark, say, shortened, show, table, wants_json
+from hermes_agent.cli.skills.shelf import with_hub
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.shown import plural
@@ -41,34 +41,31 @@ class Row:
 
 @click.command()
 @click.argument("words", nargs=-1, required=True)
-@click.option("--tap", "tap_name", default="", type=TAP, help="Only this tap.")
+@click.option("--tap", "tap_name", default="", help="Only this tap.")
 @click.option("--refresh", is_flag=True, help="Ask the repositories again, even if they were asked within the hour.")
-@JSON
 @pass_surface
-def search(surface: Surface, words: tuple[str, ...], tap_name: str, refresh: bool, as_json: bool) -> None:
+def search(surface: Surface, words: tuple[str, ...], tap_name: str, refresh: bool) -> None:
     """Find skills of the taps by words of their name and description."""
     rows = _rows(surface, " ".join(words), tap_name, refresh)
-    _list(rows[:50] if not as_json else rows, "No tap offers such a skill.", as_json)
+    _list(rows[:50] if not wants_json() else rows, "No tap offers such a skill.")
 
 
 @click.command()
-@click.argument("tap_name", metavar="[TAP]", default="", type=TAP)
+@click.argument("tap_name", metavar="[TAP]", default="")
 @click.option("--refresh", is_flag=True, help="Ask the repositories again, even if they were asked within the hour.")
-@JSON
 @pass_surface
-def browse(surface: Surface, tap_name: str, refresh: bool, as_json: bool) -> None:
+def browse(surface: Surface, tap_name: str, refresh: bool) -> None:
     """List what the taps offer."""
     rows = sorted(_rows(surface, "", tap_name, refresh), key=lambda row: (row.tap, row.name))
-    _list(rows, "No tap offers a skill; `hermes skills tap add owner/repository` adds one.", as_json)
+    _list(rows, "No tap offers a skill; `hermes skills tap add owner/repository` adds one.")
 
 
 @click.command()
 @click.argument("skill")
 @FROM
 @AT
-@JSON
 @pass_surface
-def inspect(surface: Surface, skill: str, source: str, ref: str, as_json: bool) -> None:
+def inspect(surface: Surface, skill: str, source: str, ref: str) -> None:
     """Show a skill of a repository: its text, its files, and what the scanner found. Nothing is installed."""
 
     async def act(hub: Hub, _: By) -> Held:
@@ -76,8 +73,7 @@ def inspect(surface: Surface, skill: str, source: str, ref: str, as_json: bool) 
             return await hub.hold(await hub.sources.find(skill, source, ref))
 
     held = with_hub(surface, act)
-    if as_json:
-        say_json(_report(held))
+    if as_json(_report(held)):
         return
     say(held.report.skill.text.rstrip("\n"))
     _show(held)
@@ -89,11 +85,8 @@ def inspect(surface: Surface, skill: str, source: str, ref: str, as_json: bool) 
 @AT
 @FORCE
 @YES
-@JSON
 @pass_surface
-def install(  # noqa: PLR0913  what a person may say about it
-    surface: Surface, skill: str, source: str, ref: str, force: bool, yes: bool, as_json: bool
-) -> int:
+def install(surface: Surface, skill: str, source: str, ref: str, force: bool, yes: bool) -> int:
     """Install a skill of a repository, pinned to its commit and content.
 
     SKILL is a name, tap/name, or a path in the repository. Hermes fetches it into quarantine, scans and shows it
@@ -113,8 +106,7 @@ def install(  # noqa: PLR0913  what a person may say about it
             return held, await hub.install(held, by, insist=force)
 
     held, entry = with_hub(surface, act)
-    if as_json:
-        say_json({**_report(held), "installed": True})
+    if as_json({**_report(held), "installed": True}):
         return Exit.OK
     say(f"`{held.name}` is installed, at {entry.commit[:12]}. `hermes skills uninstall {held.name}` removes it.")
     if held.name in COMMANDS:
@@ -125,7 +117,7 @@ def install(  # noqa: PLR0913  what a person may say about it
 
 
 @click.command()
-@click.argument("name", type=INSTALLED)
+@click.argument("name")
 @pass_surface
 def uninstall(surface: Surface, name: str) -> None:
     """Uninstall a skill and its changes. Nothing is lost: `restore` brings it back."""
@@ -135,7 +127,7 @@ def uninstall(surface: Surface, name: str) -> None:
             return await hub.uninstall(name, by)
 
     copy = with_hub(surface, act)
-    say(f"`{name}` is uninstalled{', your changes are archived' if copy else ''}.")
+    say(f"`{name}` is uninstalled{', your changes are archived' if copy else ''}.", name=name)
     say(f"`hermes skills restore {name}` brings it back.")
 
 
@@ -160,9 +152,8 @@ def _row(offer: Offer, entry: Entry | None) -> Row:
     )
 
 
-def _list(rows: list[Row], nothing: str, as_json: bool) -> None:
-    if as_json:
-        say_json(rows)
+def _list(rows: list[Row], nothing: str) -> None:
+    if as_json(rows):
         return
     good = [each for each in rows if not each.problem]
     shown = [
@@ -215,14 +206,13 @@ def tap() -> None:
 
 
 @tap.command("list")
-@JSON
 @pass_surface
-def list_(surface: Surface, as_json: bool) -> None:
+def list_(surface: Surface) -> None:
     """List the taps."""
     found = Taps(surface.home.skills).all()
     rows = [(each.name, each.trust.value, each.ref or "(main branch)", each.url) for each in found]
     nothing = "No taps yet: `hermes skills tap add owner/repository`"
-    show(found, lambda _: table(rows, ("TAP", "TRUST", "AT", "WHERE")) if rows else nothing, as_json=as_json)
+    show(found, lambda _: table(rows, ("TAP", "TRUST", "AT", "WHERE")) if rows else nothing)
 
 
 @tap.command()
@@ -246,13 +236,14 @@ def add(surface: Surface, address: str, name: str, ref: str, trusted: bool) -> N
     bad = sum(bool(each.problem) for each in found.skills)
     left = f", {bad} of them cannot be used" if bad else ""
     more = f"; {found.left_out} more are too many" if found.left_out else ""
-    say(f"`{added.name}` ({trust.value}) offers {plural(len(found.skills), 'skill')}{left}{more}.")
+    offers = f"offers {plural(len(found.skills), 'skill')}{left}{more}."
+    say(f"`{added.name}` ({trust.value}) {offers}", name=added.name, url=added.url)
 
 
 @tap.command()
-@click.argument("name", type=TAP)
+@click.argument("name")
 @pass_surface
 def remove(surface: Surface, name: str) -> None:
     """Remove a repository. Its installed skills stay."""
     gone = asyncio.run(Taps(surface.home.skills).remove(name))
-    say(f"`{gone.name}` is no longer a tap; its installed skills stay.")
+    say(f"`{gone.name}` is no longer a tap; its installed skills stay.", name=gone.name)

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TextIO, TypeVar
-
-import click
-from click.shell_completion import CompletionItem
 
 from hermes_agent.app.operations.skills import open_skills
 from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import clean, remark
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.clock import Clock, SystemClock
-from hermes_agent.core.errors import HermesError
-from hermes_agent.host.paths import find_home
 from hermes_agent.skills.changes import By
-from hermes_agent.skills.depot import Lock
 from hermes_agent.skills.hub.installing import Hub
 from hermes_agent.skills.hub.sources import Sources, Taps
-from hermes_agent.skills.skill import BUNDLED, Layer, Root, found_in
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
@@ -31,32 +22,6 @@ T = TypeVar("T")
 PATIENCE = 2.0
 AGAIN = 10.0
 """Seconds between two lines where they cannot be written over."""
-JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
-
-
-class Names(click.ParamType[str]):
-    """Click type for names (of skills, bundles, ...) found in the skills folder of the home, with shell completion."""
-
-    def __init__(self, name: str, there: Callable[[Path], Iterable[str]]) -> None:
-        self.name, self._there = name, there
-
-    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Names with this prefix; none if the home cannot be read."""
-        with suppress(HermesError):
-            names = sorted(set(self._there(find_home().skills)))
-            return [CompletionItem(name) for name in names if name.startswith(incomplete)]
-        return []
-
-
-def _skills(home: Path) -> Iterable[str]:
-    roots = (Root(path=home, layer=Layer.USER), Root(path=BUNDLED, layer=Layer.BUNDLED))
-    yield from (found.folder.name for root in roots for found in found_in(root))
-    yield from Lock(home).get().skills
-
-
-SKILL = Names("skill", _skills)
-INSTALLED = Names("installed", lambda home: Lock(home).get().skills)
-TAP = Names("tap", lambda home: (tap.name for tap in Taps(home).all()))
 
 
 def with_hub(surface: Surface, act: Callable[[Hub, By], Awaitable[T]]) -> T:

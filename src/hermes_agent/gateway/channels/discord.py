@@ -130,8 +130,8 @@ class DiscordChannel(Channel):
     async def react(self, to: Conversation, source_id: str, sign: str) -> None:
         await self._rest.ask("PUT", f"{_message(to, source_id)}/reactions/{quote(sign)}/@me", reads=True)
 
-    async def check(self) -> None:
-        await self._rest.ask("GET", "users/@me", reads=True)
+    async def check(self) -> str:
+        return str((await self._rest.ask("GET", "users/@me", reads=True)).get("username", ""))
 
     async def _place(self, channel: str) -> Place:
         """Facts about a channel or thread; empty if it is not visible to the bot."""
@@ -206,6 +206,7 @@ CHANNEL = Kind(
     ),
     pace=Pace(every=0.03, chat=1.0, group=1.0, edit=1.2),
     secrets=("DISCORD_BOT_TOKEN",),
+    person=(r"\d+", "it is a number: Developer Mode, Copy User ID"),
     setup=(
         "Make an application with a bot at https://discord.com/developers/applications; its token is "
         "DISCORD_BOT_TOKEN.",

@@ -196,10 +196,11 @@ class EmailChannel(Channel):
     async def delete(self, to: Conversation, receipt: str) -> None:  # noqa: ARG002  the Protocol's shape
         raise MessageGone("A mail that was sent cannot be deleted.")
 
-    async def check(self) -> None:
+    async def check(self) -> str:
         async with self._mailbox():
             pass
         await self._post.check()
+        return self._post.own
 
     @asynccontextmanager
     async def _mailbox(self) -> AsyncIterator[Mailbox]:
@@ -292,14 +293,14 @@ def make(needs: Needs) -> Channel:
 
 
 OPTIONS = {
-    "address": Option(doc="The agent's own mail address. Give it a mailbox of its own."),
+    "address": Option(doc="The agent's own mail address. Give it a mailbox of its own.", asked=True),
     "name": Option(doc="The name beside that address.", default="Hermes"),
     "user": Option(doc="The name to log in with, where it is not the address."),
-    "imap_host": Option(doc="The server that holds the mail."),
+    "imap_host": Option(doc="The server that holds the mail.", asked=True),
     "imap_port": Option(doc="Its port.", default="993"),
     "imap_security": Option(doc="`tls`, `starttls`, or `none` for a server on this machine.", default="tls"),
     "folder": Option(doc="The folder that is read.", default="INBOX"),
-    "smtp_host": Option(doc="The server that takes mail."),
+    "smtp_host": Option(doc="The server that takes mail.", asked=True),
     "smtp_port": Option(doc="Its port (587 with `starttls`).", default="465"),
     "smtp_security": Option(doc="`tls`, `starttls`, or `none` for a server on this machine.", default="tls"),
     "authserv_id": Option(
@@ -315,6 +316,7 @@ CHANNEL = Kind(
     pace=Pace(every=0.5, chat=5.0, group=5.0),
     secrets=("EMAIL_PASSWORD",),
     account=("address",),
+    person=(r"[^@\s]+@[^@\s]+|@?[^@\s]+", "it is an address"),
     setup=(
         "Make a mailbox for the agent alone; its unread mail is what the agent answers.",
         "Where the provider has app passwords (Gmail, iCloud, Fastmail), make one: that is the EMAIL_PASSWORD.",

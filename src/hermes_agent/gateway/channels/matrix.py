@@ -139,8 +139,8 @@ class MatrixChannel(Channel):
         room = await self._moves.now(to.chat)
         await self._put(room, REACTION, reaction(source_id, sign), transaction(f"{source_id}:{sign}"))
 
-    async def check(self) -> None:
-        await self._client.call("GET", "account/whoami", reads=True)
+    async def check(self) -> str:
+        return str((await self._client.call("GET", "account/whoami", reads=True)).get("user_id", ""))
 
     async def close(self) -> None:
         await self._crypto.close()
@@ -237,7 +237,7 @@ def make(needs: Needs) -> Channel:
 
 
 OPTIONS = {
-    "homeserver": Option(doc="Address of the homeserver's client API, as https://matrix.example.org."),
+    "homeserver": Option(doc="Address of the homeserver's client API, as https://matrix.example.org.", asked=True),
     "encryption": Option(
         doc="Whether encrypted rooms are read and written (`yes`, `no`): `yes` needs `hermes-runtime[matrix-e2ee]`.",
         default="no",
@@ -266,6 +266,7 @@ CHANNEL = Kind(
     # Synapse's own limit (rc_message): 0.2 events a second after the first ten; edits count.
     pace=Pace(every=0.05, chat=0.5, group=0.5, edit=5.0),
     secrets=("MATRIX_ACCESS_TOKEN",),
+    person=(r"@[^:\s]+:\S+", "it is like @you:example.org"),
     setup=(
         "Register an account for the agent on a homeserver, and put the homeserver's address into "
         "gateway.channels.matrix.options.homeserver.",

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from hermes_agent.core.chat import Button, Conversation
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.gateway.channel import (
+    ANYBODY,
     Abilities,
     Channel,
     ChannelError,
@@ -39,7 +40,6 @@ PLATFORM = "ntfy"
 SERVER = "https://ntfy.sh"
 OWN, PRESS = "hermes-", "hermes:"
 """How the sequence ids of the agent's own messages begin, and the words that a button sends."""
-ANYBODY = "anybody"
 """Who speaks where everybody who knows the topic may."""
 FRESH_SECONDS = 600
 """How old a message may be that is taken in where the agent begins without a place to go on from."""
@@ -133,7 +133,7 @@ class Ntfy(Channel):
         told = {"url": f"{self._base}/{quote(topic)}", "body": f"{PRESS}{slot}:{number}", "headers": headers}
         return {"action": "http", "label": button.label, "method": "POST", "clear": True, **told}
 
-    async def check(self) -> None:
+    async def check(self) -> str:
         found = await self._service.ask("GET", "v1/version", reads=True)
         number = str(found.get("version", "")).removeprefix("v").split(".")
         if tuple(int(each) if each.isdecimal() else 0 for each in number[:2]) < OLDEST:
@@ -142,6 +142,7 @@ class Ntfy(Channel):
         anybody = await open_.call("GET", f"{self._base}/{quote(self._topics[0])}/auth", reads=True)
         self._user = self._topics[0] if anybody.status in (401, 403) and self._token else ANYBODY
         self._needs.note("" if self._user != ANYBODY else "everybody who knows the topic may speak: reserve it")
+        return f"the topic {self._topics[0]}"
 
 
 def meaning(answer: Answer) -> ChannelError:
@@ -161,7 +162,7 @@ def make(needs: Needs) -> Channel:
 
 
 OPTIONS = {
-    "topic": Option(doc="The topic of one person: letters, digits, `_` and `-`."),
+    "topic": Option(doc="The topic of one person: letters, digits, `_` and `-`.", asked=True),
     "groups": Option(doc="Topics of several people, with spaces between them."),
     "server": Option(doc="Where the ntfy server is.", default=SERVER),
 }

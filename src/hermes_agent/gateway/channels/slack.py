@@ -195,9 +195,10 @@ class SlackChannel(Channel):
                 "reactions.add", channel=to.chat, timestamp=source_id.partition(":")[2], name=SIGNS[sign]
             )
 
-    async def check(self) -> None:
-        await self._bot.call("auth.test", reads=True)
+    async def check(self) -> str:
+        me = await self._bot.call("auth.test", reads=True)
         await self._app.call("apps.connections.open", reads=True)
+        return f"@{me['user']}" if me.get("user") else ""
 
     async def _name(self, user: str) -> str:
         """A user's display name, cached; empty if unavailable."""
@@ -300,6 +301,7 @@ CHANNEL = Kind(
     ),
     pace=Pace(every=0.05, chat=1.0, group=1.0, edit=1.2),
     secrets=("SLACK_APP_TOKEN", "SLACK_BOT_TOKEN"),
+    person=(r"[A-Z][A-Z0-9]+", "it is a member id, such as U0123ABCD"),
     setup=(
         "Make an app at https://api.slack.com/apps and switch Socket Mode on; its app token (xapp-, with "
         "connections:write) is SLACK_APP_TOKEN.",

@@ -133,8 +133,8 @@ class Telegram(Channel):
         where = {"chat_id": chat or to.chat, "message_id": number_of(message)}
         await self._api.call("setMessageReaction", {**where, "reaction": reaction})
 
-    async def check(self) -> None:
-        await self._who()
+    async def check(self) -> str:
+        return f"@{(await self._who()).name}"
 
     async def _there(self, to: Conversation, do: Callable[[str], Awaitable[T]]) -> T:
         """Run a call with the chat's current id, and repeat it if the chat has migrated."""
@@ -216,6 +216,7 @@ CHANNEL = Kind(
     # drafts it gives no figure; two a second stay well below what others were refused at (nine).
     pace=Pace(every=1 / 30, chat=1.0, group=3.0, edit=1.5, draft=0.5),
     secrets=("TELEGRAM_BOT_TOKEN",),
+    person=(r"-?\d+", "it is a number, which `hermes pairing list` shows of who wrote"),
     setup=(
         "Talk to @BotFather in Telegram, send /newbot, choose a name; it answers with a token, TELEGRAM_BOT_TOKEN.",
         "For groups: /setprivacy at @BotFather, add the bot, and name the group's id (a number with a minus) in "

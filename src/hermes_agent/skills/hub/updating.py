@@ -329,7 +329,7 @@ async def _one(hub: Hub, name: str, copy: tuple[SkillHeader, SkillHeader] | None
 async def _updated(hub: Hub, name: str, copy: tuple[SkillHeader, SkillHeader] | None, by: By, wish: Wish) -> str:
     """Update one skill; what was done, in words. Raises `HermesError` with what a person has to look at."""
     if name in (await asyncio.to_thread(hub.writer.library.state.get)).pinned:
-        return f"pinned, left as it is; `hermes skills pin {name} --off` frees it"
+        return f"pinned, left as it is; `hermes skills unpin {name}` frees it"
     if copy is not None:
         return f"your copy follows its original, {await follow(hub, *copy, by, wish.keep)} files changed"
     if wish.back:

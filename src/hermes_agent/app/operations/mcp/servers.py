@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.folder_trust import TrustedFolders
 from hermes_agent.app.mcp.signin import Paste, Show, begin, end, sign_in, sign_out
 from hermes_agent.app.mcp.source import McpTools
 from hermes_agent.app.operations.access import Access, Noun, OfflineSystem, place, verb
@@ -211,8 +210,7 @@ async def _opened(access: Access[HomeSystem]) -> AsyncIterator[McpTools]:
         await found.ready()
         yield found
         return
-    values: dict[type, object] = {Store: system.store, TrustedFolders: TrustedFolders(system.home, system.clock)}
-    own = McpTools(needs_without_store(system.home, system.settings, values))
+    own = McpTools(needs_without_store(system.home, system.settings, {Store: system.store}))
     try:
         await own.servers.load()
         yield own

@@ -1,0 +1,181 @@
+"""Shell completion: the names that fit an argument or option, looked up in the home and its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+
+import click
+from click.shell_completion import CompletionItem
+
+from hermes_agent.cli.options import Invocation
+from hermes_agent.cli.surface import Surface
+from hermes_agent.core.errors import HermesError
+from hermes_agent.host.config_edit import keys
+from hermes_agent.host.late import late
+
+MOST = 200
+"""Rows of the store among which completion looks."""
+Row = tuple[str, str]
+OPERATIONS = "hermes_agent.app.operations"
+OPEN = "hermes_agent.cli.operation:ask"
+LISTS = {
+    "approvals": f"{OPERATIONS}.approvals:list_approvals",
+    "jobs": f"{OPERATIONS}.cron:list_jobs",
+    "servers": f"{OPERATIONS}.mcp.servers:list_servers",
+}
+"""Operations that list what has an id or a name."""
+TABLES = {
+    "channels": "hermes_agent.gateway.channels:CHANNELS",
+    "surfaces": "hermes_agent.cli.commands.tools:SURFACES",
+    "toolsets": "hermes_agent.app.manifest:TOOLSETS",
+    "vendors": "hermes_agent.providers.vendors:VENDORS",
+}
+
+
+def _listed(where: str, surface: Surface) -> Iterator[Row]:
+    for row in late(OPEN)(surface, late(where)):
+        yield str(getattr(row, "id", "") or row.name), str(getattr(row, "what", "") or row.name)
+
+
+def _named(where: str, _surface: Surface) -> Iterator[Row]:
+    return ((name, "") for name in late(where))
+
+
+def _sessions(surface: Surface) -> Iterator[Row]:
+    found = late(OPEN)(surface, partial(late(f"{OPERATIONS}.sessions:list_sessions"), limit=MOST))
+    return ((each.id, each.title) for each in found)
+
+
+def _cards(surface: Surface) -> Iterator[Row]:
+    found = late(OPEN)(surface, late(f"{OPERATIONS}.board:list_cards"))
+    return ((each.id, each.title) for each in found.cards)
+
+
+def _people(surface: Surface) -> Iterator[Row]:
+    for name, channel in surface.loaded.value.gateway.channels.items():
+        yield from ((user, name) for user in (*channel.owners, *channel.members, *channel.guests))
+    found = late(OPEN)(surface, late(f"{OPERATIONS}.chats:list_pairings"))
+    yield from ((each.user, f"{each.channel} {each.name}") for each in found.paired)
+
+
+def _models(surface: Surface) -> Iterator[Row]:
+    known = late("hermes_agent.providers.catalog:known_models")()
+    yield from ((name, "") for name in (*surface.loaded.value.models, *known, *late(TABLES["vendors"])))
+
+
+def _skills(surface: Surface) -> Iterator[Row]:
+    places = late("hermes_agent.skills.places")
+    layers, home = late("hermes_agent.skills.skill:Layer"), surface.home.skills
+    for path, layer in ((home, layers.USER), (places.BUNDLED, layers.BUNDLED)):
+        yield from ((found.folder.name, layer.value) for found in places.found_in(places.Root(path=path, layer=layer)))
+    yield from _installed(surface)
+
+
+def _installed(surface: Surface) -> Iterator[Row]:
+    return ((name, "") for name in late("hermes_agent.skills.depot:Lock")(surface.home.skills).get().skills)
+
+
+SOURCES: dict[str, Callable[[Surface], Iterable[Row]]] = {
+    "bundles": lambda at: (
+        (name, "") for name in late("hermes_agent.skills.invoke:bundles_of")(at.home.skills).names()
+    ),
+    "cards": _cards,
+    "hooks": lambda at: ((name, "") for name in at.loaded.value.hooks),
+    "installed": _installed,
+    "keys": lambda at: ((name, at.secrets.source(name)) for name in at.secrets.kept),
+    "models": _models,
+    "people": _people,
+    "profiles": lambda at: ((each.name, "") for each in (at.home.base / "profiles").glob("*")),
+    "routes": lambda at: ((name, "") for name in at.loaded.value.webhooks.routes),
+    "sessions": _sessions,
+    "settings": lambda at: keys(at.schema),
+    "signins": lambda _: ((each.name, each.title) for each in late("hermes_agent.cli.commands.auth:with_sign_in")()),
+    "skills": _skills,
+    "taps": lambda at: (
+        (tap.name, tap.url) for tap in late("hermes_agent.skills.hub.sources:Taps")(at.home.skills).all()
+    ),
+    **{name: partial(_listed, where) for name, where in LISTS.items()},
+    **{name: partial(_named, where) for name, where in TABLES.items()},
+}
+"""What may be completed -> the names with a word on each."""
+
+FITTING = {
+    "against": "sessions",
+    "agent": "sessions",
+    "assignee": "profiles",
+    "bundles name": "bundles",
+    "card": "cards",
+    "channel": "channels",
+    "child": "cards",
+    "curator name": "skills",
+    "diff": "sessions",
+    "file": "files",
+    "folder": "files",
+    "hooks name": "hooks",
+    "id": "approvals",
+    "job": "jobs",
+    "key": "settings",
+    "mcp name": "servers",
+    "model": "models",
+    "model name": "models",
+    "parent": "cards",
+    "parents": "cards",
+    "path": "files",
+    "profile": "profiles",
+    "resume": "sessions",
+    "root": "files",
+    "route": "routes",
+    "secrets name": "keys",
+    "session": "sessions",
+    "skill": "installed",
+    "skills": "skills",
+    "skills name": "skills",
+    "skills names": "installed",
+    "skills tap name": "taps",
+    "target": "channels",
+    "tap_name": "taps",
+    "to": "channels",
+    "tools name": "surfaces",
+    "toolsets": "toolsets",
+    "user": "people",
+    "vendor": "vendors",
+}
+"""Arguments and options, where it matters with the group before them -> what fits there."""
+
+
+class Known(click.ParamType[str]):
+    """Click type of a text for which names are known (`SOURCES`); others are taken too. `files` are completed by the
+    shell."""
+
+    def __init__(self, source: str) -> None:
+        self.name, self._source = source.rstrip("s"), source
+
+    def shell_complete(self, ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Names with this beginning, else those of which the word on them holds it; none if the home is unusable."""
+        if self._source == "files":
+            return [CompletionItem(incomplete, type="file")]
+        found: dict[str, str] = {}
+        with suppress(HermesError):
+            profile = ctx.find_root().params.get("profile") or ""
+            surface = ctx.find_object(Surface) or Surface(invocation=Invocation(profile=profile))
+            found = dict(SOURCES[self._source](surface))
+        fits = [name for name in found if name.startswith(incomplete)]
+        fits = fits or [name for name, about in found.items() if incomplete.lower() in about.lower()]
+        return [CompletionItem(name, help=" ".join(found[name].split()) or None) for name in fits]
+
+
+def completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The completion of a global option."""
+    source = FITTING.get(param.name or "")
+    return Known(source).shell_complete(ctx, param, incomplete) if source else []
+
+
+def complete(command: click.Command, path: str) -> None:
+    """Give each text that the command takes, and for which names are known, its completion."""
+    group = path.rpartition(" ")[0]
+    for param in command.params:
+        source = FITTING.get(f"{group} {param.name}") or FITTING.get(param.name or "")
+        if source and param.type is click.STRING:
+            param.type = Known(source)
