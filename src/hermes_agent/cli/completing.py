@@ -66,7 +66,7 @@ def _models(surface: Surface) -> Iterator[Row]:
 
 
 def _skills(surface: Surface) -> Iterator[Row]:
-    places = late("hermes_agent.skills.places")
+    places = late("hermes_agent.skills.skill")
     layers, home = late("hermes_agent.skills.skill:Layer"), surface.home.skills
     for path, layer in ((home, layers.USER), (places.BUNDLED, layers.BUNDLED)):
         yield from ((found.folder.name, layer.value) for found in places.found_in(places.Root(path=path, layer=layer)))

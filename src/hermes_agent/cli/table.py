@@ -85,16 +85,15 @@ GROUPS: dict[str, str] = {
     "Model and cost": "model login logout auth cost prompt",
     "What it knows": "skills bundles memory learn curator",
     "What it may do": "tools mcp hooks secrets approvals trust",
-    "Chats and programs": "gateway pairing send webhook api worker",
+    "Chats and programs": "gateway pairing send webhook api acp worker",
     "This program": "config logs replay completion",
 }
 """The commands in the order of the help, under their headings."""
 
-SERVES = ("api run", "chat", "demo", "gateway run", "worker")
+SERVES = ("acp setup", "api run", "chat", "demo", "gateway run", "mcp serve", "worker")
 """Commands that go on talking, and so give no single answer as JSON."""
 
 ELSEWHERE: dict[str, str] = {
-    "acp": "Editors cannot start Hermes over ACP yet; `hermes api run` serves programs over HTTP.",
     "ask": "A question goes behind -z: `hermes -z PROMPT`.",
     "backup": "Copy the home while nothing runs: docs/sessions.md#backup.",
     "batch": "There is no batch runner: a loop of `hermes -z PROMPT --json=result` does it.",

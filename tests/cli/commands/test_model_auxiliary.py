@@ -22,7 +22,7 @@ def test_each_purpose_is_listed_with_its_model_and_limits(tmp_path: Path) -> Non
     out = typed(tmp_path, "model", "auxiliary").out
     rows = {line.split()[0]: line for line in out.splitlines()[1:]}
 
-    assert list(rows) == ["compression", "title", "review", "curator", "vision", "judge", "web"]
+    assert list(rows) == ["compression", "title", "review", "curator", "vision", "judge", "web", "mcp"]
     assert rows["judge"].split()[1:] == ["ollama/qwen3", "20", "0.5", "20,000"]
     assert "the session's model" in rows["compression"]
     assert rows["title"].endswith("turned off")

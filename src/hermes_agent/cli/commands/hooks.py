@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from hermes_agent.app.hooks import EVENTS, run_hook
-from hermes_agent.app.operations.hooks import HOOKS, find_hook
+from hermes_agent.app.operations.trust import HOOKS, find_hook
 from hermes_agent.cli.commands.verbs import group_of
 from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import say_json
