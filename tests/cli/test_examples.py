@@ -51,6 +51,7 @@ WITHOUT = {
     **dict.fromkeys(("learn approve", "learn reject", "learn adopt", "curator rollback"), "needs what a review left"),
     **dict.fromkeys(("memory facts retract", "memory facts undo", "memory facts log", "memory facts show"), "a memory"),
     **dict.fromkeys(("mcp test", "mcp logout", "mcp add", "mcp import"), "asks a server"),
+    "cron blueprint tea": "needs a skill that proposes a job",
 }
 """Examples that are only parsed, by the beginning of the line, and what they need."""
 BEFORE = {

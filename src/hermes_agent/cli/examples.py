@@ -36,6 +36,8 @@ EXAMPLES: dict[str, str] = {
     "config unset": "config unset budget.day.money",
     "cost": "cost --by provider --since 7d\ncost --limits",
     "cron add": "cron add 'every day at 09:00' 'Sum up my mail.'",
+    "cron blueprint": "cron blueprint tea when=08:00",
+    "cron blueprints": "cron blueprints",
     "cron edit": "cron edit mail --schedule 'every 90m'",
     "cron import": "cron import jobs.json",
     "cron list": "cron list",

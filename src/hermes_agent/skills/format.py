@@ -155,7 +155,9 @@ def _ours(fields: Mapping[str, Any]) -> Ours:
     return msgspec.convert(ours, Ours, strict=False)
 
 
-_LISTS = {field.name for field in msgspec.structs.fields(Ours) if field.name not in ("category", "parameters")}
+_LISTS = {
+    field.name for field in msgspec.structs.fields(Ours) if field.name not in ("category", "parameters", "blueprint")
+}
 
 
 def _listed(value: object) -> object:

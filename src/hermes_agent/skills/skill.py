@@ -60,6 +60,17 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
 
 
+class Blueprint(msgspec.Struct, frozen=True, kw_only=True):
+    """The scheduled job that a skill proposes. Its slots may stand in `schedule` and `prompt`; without a prompt the
+    skill itself is followed."""
+
+    schedule: str
+    prompt: str = ""
+    deliver: str = ""
+    script: str = ""
+    no_agent: bool = False
+
+
 class Ours(msgspec.Struct, frozen=True, kw_only=True):
     """The part of the frontmatter under `metadata.hermes`; unknown keys stay in the file and are ignored."""
 
@@ -74,6 +85,7 @@ class Ours(msgspec.Struct, frozen=True, kw_only=True):
     fallback_for_toolsets: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     required_environment_variables: tuple[str, ...] = ()
+    blueprint: Blueprint | None = None
 
 
 class Skill(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hermes_agent.app.manifest import TOOLSETS
 from hermes_agent.app.operations.access import Argument, Kind, Noun, option, place, verb
+from hermes_agent.app.operations.skills import EVERY, open_skills
+from hermes_agent.app.work.cron_blueprints import BlueprintFacts, blueprint_facts, blueprint_line, filled_in
 from hermes_agent.app.work.cron_drafts import Draft
 from hermes_agent.app.work.cron_imports import Imported, import_jobs, imported_text
 from hermes_agent.app.work.cron_jobs import CronService, InstantFacts, JobFacts, job_line, job_text, run_line
@@ -64,6 +66,23 @@ async def create_job(access: Access[HomeSystem], schedule: str, prompt: str = ""
     where = access.where.key if access.where is not None else ""
     draft = _draft(schedule=schedule, prompt=prompt, **given)
     return await _facts(access, jobs_of(access).create(access.who, draft, where))
+
+
+async def list_blueprints(access: Access[HomeSystem]) -> list[BlueprintFacts]:
+    """The skills that propose a job, and the jobs that were made of them."""
+    jobs = await jobs_of(access).all(access.who)
+    async with open_skills(access) as shelf:
+        library = shelf.kept.library
+        skills = [await library.read(header) for header in await library.all(access.folder, limit=EVERY)]
+    found = [blueprint_facts(each, [job.name for job in jobs if each.name in job.plan.skills]) for each in skills]
+    return [each for each in found if each is not None]
+
+
+async def use_blueprint(access: Access[HomeSystem], skill: str, slots: Sequence[str] = (), name: str = "") -> JobFacts:
+    """Make the job that a skill proposes, with the values of its slots as `name=value`."""
+    async with open_skills(access) as shelf:
+        given = await filled_in(shelf.kept.library, skill, access.folder, slots)
+    return await create_job(access, **given | ({"name": name} if name else {}))
 
 
 async def edit_job(access: Access[HomeSystem], job: str, **given: Any) -> JobFacts:  # noqa: ANN401  what options gave
@@ -233,6 +252,22 @@ CRON = Noun(
             "Add a job: a schedule (`0 9 * * 1-5`, `every 90m`, `in 20m`, a time) and a prompt.",
             create_job,
             *CREATES,
+            text=job_text,
+        ),
+        verb(
+            "blueprints",
+            "List the skills that propose a job, and the jobs made of them.",
+            list_blueprints,
+            text=lambda found: "\n".join(map(blueprint_line, found)),
+            nothing="No skill proposes a job.",
+        ),
+        verb(
+            "blueprint",
+            "Make the job that a skill proposes; its slots are NAME=VALUE.",
+            use_blueprint,
+            place("skill", Kind.SKILL),
+            place("slots", Kind.NAMES, ""),
+            _text("name", "Name of the job; by default the skill's."),
             text=job_text,
         ),
         verb("show", "Show a job.", show_job, place("job"), text=job_text),

@@ -79,7 +79,7 @@ async def open_skills(access: Access[HomeSystem]) -> AsyncIterator[Shelf]:
     """Context manager: open the skills for changes. Raises `HermesError` unless the owner asks."""
     access.check_owner("Only the owner may manage the skills of this home.")
     system, by = access.system, By(author=access.author, principal=access.who.key)
-    kept = Skills(system.home, system.settings.skills, system.clock)
+    kept = Skills(system.home, system.settings.skills, system.clock, lambda: system.store)
     try:
         yield Shelf(kept=kept, writer=kept.writer(system.store), by=by)
     finally:
