@@ -128,6 +128,27 @@ async def test_it_tells_which_messages_of_a_passage_hold_what_was_looked_for(sto
     await index.close()
 
 
+async def test_a_passage_that_holds_what_is_left_out_is_not_found(store: Store, tmp_path: Path):
+    await tell(store, "s1", "a red kettle")
+    await tell(store, "s2", "a red dog")
+    index = SqliteIndex(tmp_path / "index.db", tmp_path / "hermes.db", busy_seconds=5.0)
+    await index.catch_up()
+
+    found = await index.passages(SearchTerms(some=(("red",),), without=(("dog",),)), Scope(), 5)
+
+    assert [each.session for each in found] == ["s1"]
+    await index.close()
+
+
+async def test_an_index_that_is_ahead_of_its_log_is_filled_again(store: Store, tmp_path: Path):
+    await tell(store, "s1", "a red kettle")
+    await found(store, "kettle")
+    with closing(apsw.Connection(str(tmp_path / "index.db"))) as connection:
+        connection.execute("UPDATE progress SET entry = 1000")
+
+    assert await found(store, "kettle") == [("s1", 1)]
+
+
 async def test_the_index_is_smaller_than_the_texts(tmp_path: Path):
     await (await open_store(tmp_path / "hermes.db")).close()
     texts = fill(tmp_path / "hermes.db", 4000)
