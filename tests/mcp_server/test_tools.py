@@ -234,13 +234,13 @@ async def test_nobody_reaches_the_conversations_of_another_key(tmp_path: Path):
 
 async def test_cards_and_jobs_are_made_and_listed(tmp_path: Path):
     async with connected(tmp_path, counting) as (_, mcp):
-        card = await said(mcp, "board_create", title="Paint the fence", priority=1)
+        card = await said(mcp, "board_add", title="Paint the fence", priority=1)
         cards = await said(mcp, "board_list")
-        job = await said(mcp, "jobs_create", schedule="every 2h", prompt="Look at the fence")
+        job = await said(mcp, "jobs_add", schedule="every 2h", prompt="Look at the fence")
         jobs = await said(mcp, "jobs_list")
-        wrong = await failed(mcp, "board_create", title="x", urgency=1)
-        kind = await failed(mcp, "board_create", title="x", priority="high")
-        less = await failed(mcp, "board_create")
+        wrong = await failed(mcp, "board_add", title="x", urgency=1)
+        kind = await failed(mcp, "board_add", title="x", priority="high")
+        less = await failed(mcp, "board_add")
 
     assert "Paint the fence" in cards
     assert card.split()[0] in cards

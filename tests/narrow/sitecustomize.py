@@ -29,8 +29,8 @@ def make_pools_small(most: int) -> None:
 
 def make_holders_slow(seconds: float) -> None:
     """Have everybody who gets the lock of a file wait before they go on. To be called before it is imported by name."""
-    held, lock_file = (importlib.import_module(f"hermes_agent.host.{name}") for name in ("locks", "lock_file"))
-    taken, locked = held._taken, lock_file.locked
+    locks = importlib.import_module("hermes_agent.host.locks")
+    taken, locked = locks._taken, locks.locked
 
     async def slowly_taken(path: Path) -> object:
         lock = await taken(path)
@@ -47,7 +47,7 @@ def make_holders_slow(seconds: float) -> None:
             threading.Event().wait(seconds)
             yield
 
-    held._taken, lock_file.locked = slowly_taken, slowly_locked
+    locks._taken, locks.locked = slowly_taken, slowly_locked
 
 
 if POOL in os.environ:

@@ -38,9 +38,15 @@ SEND_SECONDS = 10.0
 """How long a sent message's receipt is waited for."""
 MOST_WAIT, GLANCE = 300.0, 0.5
 LARGEST_PAGE = 200
-LOCAL = frozenset({"import", "export", "attach", "add", "next"})
+LOCAL = frozenset({"import", "export", "attach", "next"})
 """Verbs for files of this machine, and other words for what a verb does."""
-JSON_TYPES = {Kind.NUMBER: "integer", Kind.COUNT: "integer", Kind.SINCE: "number", Kind.SWITCH: "boolean"}
+JSON_TYPES = {
+    Kind.NUMBER: "integer",
+    Kind.COUNT: "integer",
+    Kind.SINCE: "number",
+    Kind.SWITCH: "boolean",
+    Kind.NAMES: "array",
+}
 
 
 READS, WRITES = (tool(effect=each, origin=Origin.TOOL) for each in (Effect.READS, Effect.WRITES))
@@ -262,6 +268,8 @@ def _parameter(argument: Argument) -> dict[str, Any]:
     found: dict[str, Any] = {"type": JSON_TYPES.get(argument.kind, "string")}
     if argument.help:
         found["description"] = argument.help
+    if argument.kind is Kind.NAMES:
+        return {**found, "items": {"type": "string"}}
     return found if argument.default is None else {**found, "default": argument.default}
 
 
@@ -271,11 +279,11 @@ def _checked(wanted: Sequence[Argument], given: Mapping[str, Any]) -> dict[str, 
     if unknown := [name for name in given if name not in known]:
         raise BadArguments(f"There is no `{unknown[0][:80]}`. There are: {', '.join(known)}.")
     found = {name: each.default for name, each in known.items()} | dict(given)
-    types = {"integer": int, "number": float, "boolean": bool, "string": str}
+    types = {"integer": int, "number": float, "boolean": bool, "string": str, "array": tuple[str, ...]}
     for name, each in known.items():
         kind = JSON_TYPES.get(each.kind, "string")
         try:
-            found[name] = msgspec.convert(found[name], types[kind])
+            found[name] = msgspec.convert(found[name] or () if kind == "array" else found[name], types[kind])
         except msgspec.ValidationError as error:
             raise BadArguments(f"`{name}` has to be given, as {kind}.") from error
     return found
