@@ -21,7 +21,7 @@ from tests.skills.shelf import put
 
 FREE = {
     "address answer code command goals name learn name mcp configure setting value message prompt schedule setting "
-    "status summary text title value why words kanban boards name",
+    "status summary text title value why words kanban boards name slots",
 }
 """Arguments for which a person has words of their own."""
 

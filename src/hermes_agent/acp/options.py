@@ -78,6 +78,10 @@ class SessionOptions:
 
     async def state(self) -> tuple[list[schema.SessionConfigOptionSelect], schema.SessionModeState]:
         """The options and modes as they are."""
+        return (await self._looked())[:2]
+
+    async def _looked(self) -> tuple[list[schema.SessionConfigOptionSelect], schema.SessionModeState, bool, bool]:
+        """The options and modes, and whether the editor was shown other options, and another mode, before."""
         chosen = await choices_of(self._session.access)
         is_off = chosen.approvals == "off"
         approvals = "unasked" if self._unasked or is_off else chosen.approvals
@@ -91,8 +95,10 @@ class SessionOptions:
         if models:
             options.insert(1, _option("model", "Model", models[0], dict.fromkeys(models, ""), "model"))
         modes = [schema.SessionMode(id=name, name=name.title(), description=text) for name, text in MODES.items()]
-        self._options_shown, self._mode_shown = json.dumps([each.model_dump() for each in options]), mode
-        return options, schema.SessionModeState(current_mode_id=mode, available_modes=modes)
+        shown = json.dumps([each.model_dump() for each in options])
+        is_new = self._options_shown not in ("", shown), self._mode_shown not in ("", mode)
+        self._options_shown, self._mode_shown = shown, mode  # No await since: of two that look at once, one shows it.
+        return options, schema.SessionModeState(current_mode_id=mode, available_modes=modes), *is_new
 
     def _models(self) -> list[str]:
         """The models that could be asked now, the session's first."""
@@ -156,13 +162,12 @@ class SessionOptions:
         if record.title != self._title:
             self._title = record.title
             await session.show(schema.SessionInfoUpdate(session_update="session_info_update", title=record.title))
-        before = self._options_shown, self._mode_shown
-        options, modes = await self.state()
-        if before[0] and before[0] != self._options_shown:
+        options, modes, other_options, other_mode = await self._looked()
+        if other_options:
             await session.show(
                 schema.ConfigOptionUpdate(session_update="config_option_update", config_options=list(options))
             )
-        if before[1] and before[1] != modes.current_mode_id:
+        if other_mode:
             mode = modes.current_mode_id
             await session.show(schema.CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode))
         commands = await self._commands()
