@@ -46,7 +46,7 @@ async def test_no_payload_in_the_report_of_an_agent_becomes_an_instruction(
     def script(heard: Heard) -> Piece | list[Piece]:
         if "You work for another agent" in heard.system:
             return agent(heard)
-        said = "\n".join(str(message.parts) for message in heard.messages)
+        said = "\n".join(str(message.parts) for message in heard.messages).replace("\\'", "'")  # as it was written
         if not spoken(heard):
             tasks = [{"goal": f"page{number}.txt"} for number in range(len(batches))]
             return Call("delegate_task", {"tasks": tasks, "background": background})
