@@ -55,6 +55,8 @@ GATES = (
     ),
     Gate(title="types", command=[*PYTHON, "-m", "mypy"], mend="say what each value is where mypy points"),
 )
+COMPILE = [*PYTHON, "-m", "pytest", "--collect-only", "--quiet", "tests"]
+"""Compiles the tests beside the gates, so that not each of their processes does."""
 REPEAT = "-m pytest FILE::TEST, with the --randomly-seed that pytest printed"
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 AGAIN = ("--last-failed", "--last-failed-no-failures=none")
@@ -86,7 +88,11 @@ def main() -> int:
     if not asked.full:
         os.environ["COVERAGE_RCFILE"] = str(MEASURED)
     others, skipped = tests_elsewhere() if asked.full else ([], [])
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    compiling = subprocess.Popen(COMPILE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     for gate in (*GATES, *tests(fast=asked.fast, covered=can_run_all and not asked.fast, full=asked.full), *others):
+        if gate.aloud:
+            compiling.wait()
         if not any(outcome.stood for outcome in outcomes):  # What was cut short covered next to nothing.
             outcomes.append(run(gate))
     return report(outcomes, skipped)
@@ -120,7 +126,7 @@ def tests_elsewhere() -> tuple[list[Gate], list[str]]:
 
 def suite(title: str, python: Sequence[str], which: Sequence[str] = (), *, fast: bool = False) -> Gate:
     """What failed beside others, on cores that they share, is run once more alone: many tests are about seconds."""
-    workers = 2 + (os.cpu_count() or 1)  # half of the time of a test is waiting
+    workers = 3 + (os.cpu_count() or 1)  # half of the time of a test is waiting
     together = [*python, "-m", "pytest", f"--numprocesses={workers}", "--dist=worksteal", *which]
     together += ["-m", "not slow"] if fast else []
     together += ["--color=yes"] if sys.stdout.isatty() else []

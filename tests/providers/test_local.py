@@ -208,14 +208,13 @@ async def test_a_server_says_its_models_or_why_not() -> None:
 
 
 async def test_a_server_that_hangs_is_told_in_seconds() -> None:
-    async def silent(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
-        await reader.read()
+    async def hangs(_: Request) -> Response:
+        await asyncio.Event().wait()
+        return Response()
 
-    server = await asyncio.start_server(silent, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
     http = Http()
-    found = await list_models(http, f"http://127.0.0.1:{port}/v1", "", seconds=0.2)
-    await http.close()
-    server.close()
+    async with serve(hangs) as server:
+        found = await list_models(http, f"{server.url}/v1", "", seconds=0.2)
+        await http.close()
 
     assert (found.status, found.why) == (0, "did not answer within 0.2 s")

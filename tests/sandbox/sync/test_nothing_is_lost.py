@@ -73,7 +73,7 @@ FAULTS = (emptied, vanished, swapped, copied, killed, broken)
 
 class TwoSides(RuleBasedStateMachine):
     """`ours` is what must be here. Of a command whose end was not seen, what it wrote (`unseen`) may come later, where
-    nobody wrote that file here since."""
+    nobody wrote that file here since (`newer`)."""
 
     edits = 0
 
@@ -86,6 +86,7 @@ class TwoSides(RuleBasedStateMachine):
         self.count = 0
         self.ours: dict[str, str] = {}
         self.unseen: dict[str, set[str]] = {}
+        self.newer: set[str] = set()
 
     def teardown(self) -> None:
         self.runner.close()
@@ -94,7 +95,7 @@ class TwoSides(RuleBasedStateMachine):
     @rule(edits=EDITS)
     def edit_here(self, edits: Edits) -> None:
         done = self._edit(self.sides.here, edits)
-        self.unseen = {name: texts for name, texts in self.unseen.items() if not done.get(name)}
+        self.newer = {name for name in self.newer | done.keys() if done.get(name, "still")}
         self.ours = {name: text for name, text in (self.ours | done).items() if text}
 
     @rule(edits=EDITS, cuts=st.booleans())
@@ -177,7 +178,10 @@ class TwoSides(RuleBasedStateMachine):
         """Each file is as it was here, or as a command there left it."""
         now = {name: text for name, text in now.items() if not name.startswith(THEIRS)}
         for name in self.ours.keys() | now.keys():
-            came = {*self.unseen.get(name, ()), *([done[name]] if name in done else ())}
+            came = {
+                *(self.unseen.get(name, ()) if name not in self.newer else ()),
+                *([done[name]] if name in done else ()),
+            }
             assert now.get(name, "") in {self.ours.get(name, ""), *came}, name
         self.ours = now
         self._may_come(done)
@@ -185,6 +189,7 @@ class TwoSides(RuleBasedStateMachine):
     def _may_come(self, done: Mapping[str, str]) -> None:
         for name, text in done.items():
             self.unseen.setdefault(name, set()).update({text} - {""})
+            self.newer.discard(name)
 
     def _edit(self, side: Path, edits: Edits) -> dict[str, str]:
         done = {}

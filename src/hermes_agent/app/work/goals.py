@@ -49,6 +49,8 @@ from hermes_agent.work.goals.settings import GoalSettings
 from hermes_agent.work.goals.tools import GoalTools
 
 FOLDER = "goals"
+GLANCE = 0.5
+"""Seconds until a question that could not be put into a busy session is tried again."""
 CARDS = "hermes_agent.app.work.board:card_state"
 """What gives the state of a card (`work.goals.checks.CardState`): made of the needs when a criterion asks."""
 
@@ -152,7 +154,11 @@ class GoalWork:
                 await anext(seen async for seen in events if isinstance(seen.event, MessageTaken))
             text = f"Count {goal.id} as done when `{command}` exits with 0?"
             asked = Notice(text=text, level="news", question=f"{QUESTION}{goal.id}:{short_hash(command)}")
-            await self._hermes.notify(record, asked)
+            while (now := await self._store.goals.get(goal.id)) is not None and now.is_open:
+                with suppress(HermesError):  # Somebody holds the session for a moment, as between two runs.
+                    await self._hermes.notify(record, asked)
+                    return
+                await asyncio.sleep(GLANCE)
 
     async def settled(self, goal: str) -> Goal:
         """Wait until a goal that this process pursues stands still (ended, stopped, waiting), and its news is told."""
