@@ -265,7 +265,7 @@ class Answers:
             found = json.loads(line)
         except (ValueError, RecursionError):
             return
-        if wrong_with(found) is None and isinstance(found.get("id"), str | int) and "method" in found:
+        if not wrong_with(found) and isinstance(found.get("id"), str | int) and "method" in found:
             self.sent[found["id"]] += 1
 
     async def hear(self, editor: Line) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, TypeAlias, TypeVar
 
@@ -14,10 +14,10 @@ from acp import schema
 from acp.exceptions import RequestError
 from pydantic import BaseModel
 
-from hermes_agent.acp.editor import READ, Editor, Unanswered
-from hermes_agent.acp.following import PLATFORM
+from hermes_agent.acp.editor import Editor
 from hermes_agent.acp.session import EditorSession
-from hermes_agent.acp.transport import PARAMS, request_id
+from hermes_agent.acp.thread import PLATFORM
+from hermes_agent.acp.transport import PARAMS
 from hermes_agent.app.mcp.foreign import editor_servers
 from hermes_agent.app.operations import sessions as operations
 from hermes_agent.app.operations.access import Access
@@ -31,9 +31,8 @@ from hermes_agent.core.mandate import Work
 T = TypeVar("T", bound=BaseModel)
 PAGE, LOOKED = 50, 200
 """Sessions of a page, and those that are looked at at once."""
-BUFFER_SECONDS = 2.0
 CLOSED = "The session {session} is not open here: `session/load` or `session/resume` opens it."
-Opened: TypeAlias = (
+Opening: TypeAlias = (
     schema.NewSessionRequest | schema.LoadSessionRequest | schema.ResumeSessionRequest | schema.ForkSessionRequest
 )
 Given: TypeAlias = schema.HttpMcpServer | schema.SseMcpServer | schema.AcpMcpServer | schema.McpServerStdio
@@ -43,10 +42,9 @@ class Sessions:
     """Answers the requests about sessions. Raises `HermesError` and `RequestError` with a sentence."""
 
     def __init__(self, system: System, editor: Editor) -> None:
-        self.system = system
-        self._editor = editor
+        self.system, self._editor = system, editor
         self._access: Access[System] = Access(system=system, who=system.owner)
-        self._open_now: dict[str, EditorSession] = {}
+        self._sessions: dict[str, EditorSession] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._ids, self._count = os.urandom(4).hex(), 0
 
@@ -54,73 +52,53 @@ class Sessions:
         """Begin a session in a folder."""
         folder, servers = await _checked(request)
         where = Conversation(platform=PLATFORM, chat_kind="folder", chat=folder)
-        hermes, owner = self.system.hermes, self.system.owner
-        record = await hermes.open_session(where, owner, workspace=folder, new=True)
-        session = await self._open(record, servers)
-        return await _told(session, schema.NewSessionResponse, session_id=record.id)
+        record = await self.system.hermes.open_session(where, self.system.owner, workspace=folder, new=True)
+        return await self._open(record, servers, schema.NewSessionResponse)
 
     async def load(self, request: schema.LoadSessionRequest) -> schema.LoadSessionResponse:
         """Show a session from its log, and go on with it."""
-        return await _told(await self._reopened(request, shows=True), schema.LoadSessionResponse)
+        record, servers = await self._known(request)
+        return await self._open(record, servers, schema.LoadSessionResponse, shows=True)
 
     async def resume(self, request: schema.ResumeSessionRequest) -> schema.ResumeSessionResponse:
         """Go on with a session without showing it."""
-        return await _told(await self._reopened(request, shows=False), schema.ResumeSessionResponse)
+        return await self._open(*await self._known(request), schema.ResumeSessionResponse)
 
     async def fork(self, request: schema.ForkSessionRequest) -> schema.ForkSessionResponse:
         """Go on in a copy of a session."""
-        folder, servers = await _checked(request)
-        record = await self._record(request.session_id, folder)
+        record, servers = await self._known(request)
         copy = await operations.branch_session(self._access, record.id)
-        return await _told(await self._open(copy, servers), schema.ForkSessionResponse, session_id=copy.id)
+        return await self._open(copy, servers, schema.ForkSessionResponse)
 
-    async def _reopened(
-        self, request: schema.LoadSessionRequest | schema.ResumeSessionRequest, *, shows: bool
-    ) -> EditorSession:
+    async def _known(
+        self, request: schema.LoadSessionRequest | schema.ResumeSessionRequest | schema.ForkSessionRequest
+    ) -> tuple[SessionRecord, tuple[EditorServer, ...]]:
+        """The session's row and its servers. Raises `HermesError` for one that is not there, or works in another
+        folder."""
         folder, servers = await _checked(request)
-        record = await self._record(request.session_id, folder)
-        async with self._locks.setdefault(record.id, asyncio.Lock()):
-            before = self._open_now.pop(record.id, None)
-            if before is not None:
-                await before.close(stop=False)
-            return await self._open(record, servers, shows=shows, before=before)
-
-    async def _record(self, session: str, folder: str) -> SessionRecord:
-        """The session's row. Raises `HermesError` for one that is not there, or works in another folder."""
-        record = await operations.get_session(self._access, session)
+        record = await operations.get_session(self._access, request.session_id)
         if not await asyncio.to_thread(_is_same, record.workspace, folder):
-            raise HermesError(f"The session {session} works in {record.workspace}, not in {folder}: open that folder.")
-        return record
+            raise HermesError(
+                f"The session {record.id} works in {record.workspace}, not in {folder}: open that folder."
+            )
+        return record, servers
 
     async def _open(
-        self,
-        record: SessionRecord,
-        servers: Sequence[EditorServer],
-        *,
-        shows: bool = False,
-        before: EditorSession | None = None,
-    ) -> EditorSession:
-        self._count += 1
-        session = EditorSession(self.system, self._editor, record, f"{self._ids}:{self._count}", before)
-        session.options.offer(servers)
-        if self.system.settings.acp.editor_buffers and self._editor.has_buffers:
-            self.system.buffers.put(record.id, self._reads(record.id))
-        if shows:
-            await session.replay()
-        await session.begin()
-        self._open_now[record.id] = session
-        self._editor.transport.after[request_id.get()] = session.options.refresh
-        return session
-
-    def _reads(self, session: str) -> Callable[[str], Awaitable[str | None]]:
-        async def read(path: str) -> str | None:
-            request = schema.ReadTextFileRequest(session_id=session, path=path)
-            with suppress(Unanswered, TimeoutError):
-                async with asyncio.timeout(BUFFER_SECONDS):
-                    return (await self._editor.ask(READ, request, schema.ReadTextFileResponse)).content
-            return None
-
-        return read
+        self, record: SessionRecord, servers: Sequence[EditorServer], kind: type[T], *, shows: bool = False
+    ) -> T:
+        """Open a session, or open it again; the answer to that, of that kind."""
+        async with self._locks.setdefault(record.id, asyncio.Lock()):
+            if (session := self._sessions.get(record.id)) is None:
+                self._count += 1
+                session = EditorSession(self.system, self._editor, record, f"{self._ids}:{self._count}")
+            session.servers = servers
+            if self.system.settings.acp.editor_buffers and self._editor.has_buffers:
+                self.system.buffers.put(record.id, partial(self._editor.read, record.id))
+            await session.open(shows=shows)
+            self._sessions[record.id] = session
+            options, modes = await session.options.state()
+        session.options.refresh()  # Its first step comes when the answer is queued: from here to there nothing waits.
+        return kind(session_id=record.id, config_options=options, modes=modes)
 
     async def list(self, request: schema.ListSessionsRequest) -> schema.ListSessionsResponse:
         """The person's sessions, in one folder or all, the one used last first."""
@@ -151,13 +129,11 @@ class Sessions:
 
     async def close(self, request: schema.CloseSessionRequest) -> schema.CloseSessionResponse:
         """Stop a session's run, and follow it no more."""
-        self._session(request.session_id)
-        await self._drop(request.session_id)
+        await self._drop(self._session(request.session_id).record.id)
         return schema.CloseSessionResponse()
 
     async def _drop(self, name: str) -> None:
-        if (session := self._open_now.pop(name, None)) is not None:
-            self.system.buffers.drop(name)
+        if (session := self._sessions.pop(name, None)) is not None:
             await session.close()
 
     async def prompt(self, request: schema.PromptRequest) -> schema.PromptResponse:
@@ -166,52 +142,37 @@ class Sessions:
 
     async def set_mode(self, request: schema.SetSessionModeRequest) -> schema.SetSessionModeResponse:
         """Set the mode of a session."""
-        session = self._session(request.session_id)
-        await session.options.set_mode(request.mode_id)
-        await session.options.show_changed()
+        options = self._session(request.session_id).options
+        await options.set_mode(request.mode_id)
+        await options.show_changed()
         return schema.SetSessionModeResponse()
 
     async def set_option(
         self, request: schema.SetSessionConfigOptionSelectRequest
     ) -> schema.SetSessionConfigOptionResponse:
         """Set an option of a session."""
-        session = self._session(request.session_id)
-        await session.options.choose(request.config_id, request.value)
-        await session.options.show_changed()
-        return await _told(session, schema.SetSessionConfigOptionResponse)
+        options = self._session(request.session_id).options
+        await options.choose(request.config_id, request.value)
+        await options.show_changed()
+        return schema.SetSessionConfigOptionResponse(config_options=list((await options.state())[0]))
 
     async def cancel(self, request: schema.CancelNotification) -> None:
         """Cancel the prompts of a session."""
-        if (session := self._open_now.get(request.session_id)) is not None:
+        if (session := self._sessions.get(request.session_id)) is not None:
             session.cancel()
 
     def _session(self, name: str) -> EditorSession:
-        if name not in self._open_now:
+        if name not in self._sessions:
             raise HermesError(CLOSED.format(session=name[:80]))
-        return self._open_now[name]
+        return self._sessions[name]
 
     async def leave(self) -> None:
         """The editor is gone: stop the runs, or with `acp.on_leave: finish` wait for their ends."""
         if self.system.settings.acp.on_leave == "finish":
             await self.system.hermes.idle()
         async with asyncio.TaskGroup() as group:
-            for name in list(self._open_now):
+            for name in tuple(self._sessions):
                 group.create_task(self._drop(name))
-
-    def cancel_prompt(self, session: str, task: asyncio.Task[Any] | None) -> bool:
-        """Cancel the prompts of a session if that task answers one; whether it does."""
-        found = self._open_now.get(session)
-        if found is None or not found.is_prompting(task):
-            return False
-        found.cancel()
-        return True
-
-
-async def _told(session: EditorSession, kind: type[T], **more: str) -> T:
-    """A response of that kind, with the session's options and modes."""
-    options, modes = await session.options.state()
-    said = {"config_options": list(options), "modes": modes, **more}
-    return kind(**{name: value for name, value in said.items() if name in kind.model_fields})
 
 
 def _those_of(page: Sequence[SessionRecord], folder: str | None) -> list[SessionRecord]:
@@ -221,14 +182,13 @@ def _those_of(page: Sequence[SessionRecord], folder: str | None) -> list[Session
     return [each for each in found if folder is None or _is_same(each.workspace, folder)]
 
 
-async def _checked(request: Opened) -> tuple[str, tuple[EditorServer, ...]]:
+async def _checked(request: Opening) -> tuple[str, tuple[EditorServer, ...]]:
     """The folder and servers that a request names. Raises `RequestError`."""
     folder = await _folder(request.cwd)
     for each in request.additional_directories or ():
         await _folder(each)
-    given = request.mcp_servers or []
     try:
-        return folder, editor_servers([(each.name, _entry(each)) for each in given])
+        return folder, editor_servers([(each.name, _entry(each)) for each in request.mcp_servers or ()])
     except ConfigError as error:
         raise RequestError(PARAMS, str(error)) from error
 
