@@ -102,9 +102,8 @@ async def connected(
         try:
             yield agent, tasks
         finally:
-            for each in (*tasks, agent.opening):
+            for each in tasks:
                 each.cancel()
-            await asyncio.wait((agent.opening,))
             if agent.opened is not None:
                 await agent.opened.leave()
             with suppress(ConnectionError):
@@ -112,22 +111,18 @@ async def connected(
 
 
 class AcpAgent:
-    """Answers the requests of one editor. `opens` gives the sessions, with the system opened: after the first answer,
-    so that it waits for no import."""
+    """Answers the requests of one editor. `opens` gives the sessions, with the system opened: for the first request
+    that needs it, so that `initialize` waits for no import."""
 
     def __init__(self, opens: Callable[[], Coroutine[Any, Any, Sessions]]) -> None:
         self.editor: Editor
         self.opened: Sessions | None = None
-        self._opens, self._once, self._is_known = opens, asyncio.Lock(), asyncio.Event()
+        self._opens, self._once = opens, asyncio.Lock()
         self._requests: dict[Any, asyncio.Task[Any] | None] = {}
-        self.opening = spawn(self._open_early(), name="open the system")
 
     async def handle(self, method: str, params: Any, is_notification: bool) -> Any:  # noqa: ANN401 - the SDK's shape
         """Answer one message. Raises `RequestError` with a sentence."""
-        found = (NOTIFICATIONS if is_notification else METHODS).get(method)
-        if found is None:
-            if is_notification:
-                return None
+        if (found := (NOTIFICATIONS if is_notification else METHODS).get(method)) is None:
             raise RequestError(UNKNOWN_METHOD, f"There is no method `{method[:80]}` here.", {"method": method[:200]})
         number = object() if is_notification else request_id.get()
         self._requests[number] = asyncio.current_task()
@@ -153,17 +148,10 @@ class AcpAgent:
                 self.opened = await self._opens()
         return self.opened
 
-    async def _open_early(self) -> None:
-        await self._is_known.wait()
-        await self.editor.transport.idle()  # An import would hold the first answer up.
-        with suppress(HermesError):  # The first request that needs it says why.
-            await self.sessions()
-
     async def initialize(self, request: schema.InitializeRequest) -> schema.InitializeResponse:
         """Agree on the version, and say what this agent can do."""
         self.editor.capabilities = request.client_capabilities or schema.ClientCapabilities()
         self.editor.version = request.protocol_version if request.protocol_version in SPEECHES else PROTOCOL_VERSION
-        self._is_known.set()
         return schema.InitializeResponse(
             protocol_version=self.editor.version,
             agent_info=schema.Implementation(name="hermes", title="Hermes", version=VERSION),

@@ -14,7 +14,7 @@ from acp import schema
 from acp.exceptions import RequestError
 from pydantic import BaseModel
 
-from hermes_agent.acp.editor import Editor
+from hermes_agent.acp.editor import Editor, dump
 from hermes_agent.acp.session import EditorSession
 from hermes_agent.acp.thread import PLATFORM
 from hermes_agent.acp.transport import PARAMS
@@ -194,13 +194,9 @@ async def _checked(request: Opening) -> tuple[str, tuple[EditorServer, ...]]:
 
 
 def _entry(server: Given) -> dict[str, Any]:
-    match server:
-        case schema.McpServerStdio(command=command, args=args, env=env):
-            return {"command": command, "args": args, "env": {each.name: each.value for each in env}}
-        case schema.HttpMcpServer(url=url, headers=headers) | schema.SseMcpServer(url=url, headers=headers):
-            return {"type": server.type, "url": url, "headers": {each.name: each.value for each in headers}}
-        case _:
-            raise ConfigError(f"{server.name}: servers behind the editor's own connection are not known here.")
+    plain = dump(server)
+    named = {key: {each["name"]: each["value"] for each in plain.get(key, ())} for key in ("env", "headers")}
+    return {**plain, **named}
 
 
 async def _folder(path: str, *, exists: bool = True) -> str:

@@ -50,14 +50,13 @@ class _Waiting:
     """A message that waits. Later pieces of the same message of the agent (`key`) join it."""
 
     message: Json
-    key: tuple[object, ...] | None = None
-    pieces: list[str] = field(default_factory=list)
-    line: bytes = b""
+    key: tuple[object, ...] | None
+    pieces: list[Any] = field(default_factory=list)
 
     def written(self) -> bytes:
         if self.key is not None:
             self.message["params"]["update"]["content"]["text"] = "".join(self.pieces)
-        return self.line or written(self.message)
+        return written(self.message) if self.key else self.pieces[0]
 
 
 class StdioTransport:
@@ -69,7 +68,7 @@ class StdioTransport:
         self._queue: deque[_Waiting | None] = deque()
         self._last: dict[object, _Waiting] = {}
         self._bytes = 0
-        self._filled, self._emptied, self._idle, self.gone = (asyncio.Event() for _ in range(4))
+        self._filled, self._emptied, self.gone = (asyncio.Event() for _ in range(3))
         self._emptied.set()
         if not os.isatty(writing):
             os.set_blocking(writing, False)
@@ -78,10 +77,6 @@ class StdioTransport:
     async def room(self) -> None:
         """Return when little waits for the editor."""
         await self._emptied.wait()
-
-    async def idle(self) -> None:
-        """Return when nothing waits for the editor."""
-        await self._idle.wait()
 
     async def send(self, message: Json) -> None:
         """Queue a message; the task that sends a request finds its id in `asked_id`."""
@@ -92,21 +87,14 @@ class StdioTransport:
     def _put(self, message: Json) -> None:
         params = message.get("params") or {}
         session, update = params.get("sessionId"), params.get("update") or {}
-        kind, last = update.get("sessionUpdate"), self._last.get(session)
-        if kind in CHUNKS and update["content"]["type"] == "text":
-            text, key = update["content"]["text"], (kind, update.get("messageId"))
-            self._bytes += len(text)
-            if last is not None and last.key == key:
-                last.pieces.append(text)
-                return
-            waiting = _Waiting(message, key, [text])
-        else:
-            waiting = _Waiting(message, line=written(message))
-            self._bytes += len(waiting.line)
-        self._last[session] = waiting
-        self._queue.append(waiting)
-        self._filled.set()
-        self._idle.clear()
+        kind, waiting = update.get("sessionUpdate"), self._last.get(session)
+        key = (kind, update.get("messageId")) if kind in CHUNKS and update["content"]["type"] == "text" else None
+        if key is None or waiting is None or waiting.key != key:
+            waiting = self._last[session] = _Waiting(message, key)
+            self._queue.append(waiting)
+            self._filled.set()
+        waiting.pieces.append(update["content"]["text"] if key else written(message))
+        self._bytes += len(waiting.pieces[-1])
         if self._bytes > MOST_WAITING:
             self._emptied.clear()
 
@@ -114,14 +102,13 @@ class StdioTransport:
         while await self._filled.wait():
             if not self._queue:
                 self._filled.clear()
-                self._idle.set()
                 continue
             if (each := self._queue.popleft()) is None:
                 break
             self._last = {name: last for name, last in self._last.items() if last is not each}
             if not await self._written(each.written()):
                 break
-            self._bytes -= len(each.line) + sum(map(len, each.pieces))
+            self._bytes -= sum(map(len, each.pieces))
             if self._bytes <= MOST_WAITING // 2:
                 self._emptied.set()
         self.gone.set()
