@@ -279,8 +279,10 @@ class Answers:
 async def test_mutated_messages_break_nothing_and_each_id_is_answered_once(tmp_path: Path, full: bool):
     draw, work = random.Random(7), str(tmp_path / "work")
     (tmp_path / "work").mkdir()
-    home = settle_home(tmp_path / "home", "http://127.0.0.1:9")
-    async with lines(home.root) as editor:
+    async with (
+        serving(openai_model(lambda _: Say("Over."), keys=())) as server,
+        lines(settle_home(tmp_path / "home", server.url).root) as editor,
+    ):
         await editor.ask("initialize", INITIALIZE)
         session = (await editor.ask("session/new", {"cwd": work, "mcpServers": []}))["result"]["sessionId"]
         seeds = [
@@ -291,6 +293,8 @@ async def test_mutated_messages_break_nothing_and_each_id_is_answered_once(tmp_p
             ("session/set_mode", {"sessionId": session, "modeId": "plan"}),
             ("session/set_config_option", {"sessionId": session, "configId": "effort", "value": "low"}),
             ("session/close", {"sessionId": session}),
+            ("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "Hi"}]}),
+            ("session/resume", {"sessionId": session, "cwd": work, "mcpServers": []}),
             ("session/cancel", {"sessionId": session}),
             ("$/cancel_request", {"requestId": 3}),
         ]

@@ -13,7 +13,14 @@ from acp.helpers import update_available_commands, update_current_mode
 from hermes_agent.acp.thread import Thread
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import command_of
-from hermes_agent.app.operations.choices import LEVELS, choices_of, choose_approvals, choose_plan
+from hermes_agent.app.operations.choices import (
+    AUTO_EDIT,
+    LEVELS,
+    choices_of,
+    choose_approvals,
+    choose_plan,
+    choose_toolsets,
+)
 from hermes_agent.app.operations.models import offers_of
 from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.host.nearest import nearest_key
@@ -26,7 +33,9 @@ MODES = {
     "plan": "Read only: no tool changes anything.",
 }
 UNASKED = {"unasked": "No questions; the deny list still holds."}
-APPROVALS = {"ask": MODES["ask"], "smart": MODES["code"], **UNASKED}
+EDITS = {AUTO_EDIT: "Ask about commands, not about files that change."}
+APPROVALS = {"ask": MODES["ask"], "smart": MODES["code"], **EDITS, **UNASKED}
+TOOLS = {"all": "All tools of editors.", "coding": "No schedules, board, goals and messages to chats."}
 Category: TypeAlias = Literal["mode", "model", "model_config", "thought_level"]
 Options: TypeAlias = list[schema.SessionConfigOptionSelect]
 Update: TypeAlias = (
@@ -60,13 +69,14 @@ class SessionOptions:
         chosen = await choices_of(self._thread.access)
         is_off = chosen.approvals == "off"
         approvals = "unasked" if self._unasked or is_off else chosen.approvals
-        mode = "plan" if chosen.plans else "ask" if approvals == "ask" else "code"
+        mode = "plan" if chosen.plans else "ask" if approvals in ("ask", AUTO_EDIT) else "code"
         models = await asyncio.to_thread(self._models)
         return [
             _option("mode", "Mode", mode, MODES, "mode"),
             *([_option("model", "Model", models[0], dict.fromkeys(models, ""), "model")] if models else []),
             _option("effort", "Reasoning", chosen.effort, dict.fromkeys(LEVELS, ""), "thought_level"),
             _option("approvals", "Approvals", approvals, UNASKED if is_off else APPROVALS),
+            _option("toolsets", "Tools", chosen.toolsets, TOOLS),
         ]
 
     def _models(self) -> list[str]:
@@ -95,6 +105,8 @@ class SessionOptions:
                 await self._thread.perform(f"/reasoning {value}")
             case "approvals":
                 await self._approve(value)
+            case "toolsets":
+                await choose_toolsets(self._thread.access, value)
             case _:
                 await self.set_mode(value)
         await self._thread.refresh()

@@ -165,6 +165,7 @@ class AcpAgent:
                     close=schema.SessionCloseCapabilities(),
                     delete=schema.SessionDeleteCapabilities(),
                     fork=schema.SessionForkCapabilities(),
+                    additional_directories=schema.SessionAdditionalDirectoriesCapabilities(),
                 ),
                 auth=schema.AgentAuthCapabilities(logout=schema.LogoutCapabilities()),
             ),

@@ -26,7 +26,7 @@ from hermes_agent.app.tool_sources import EditorServer
 from hermes_agent.core.chat import Inbound
 from hermes_agent.core.errors import HermesError, NothingMore
 from hermes_agent.core.events import Asked, Entry, Event, MessageTaken, Outcome, Replied, RunEnded, Seen, Undone
-from hermes_agent.core.messages import StopReason, Text
+from hermes_agent.core.messages import Origin, StopReason, Text
 from hermes_agent.core.quick_replies import ONCE, TRUST
 from hermes_agent.host.tasks import spawn
 
@@ -50,6 +50,7 @@ SERVER_OPTIONS: Named = {
     "always": ("allow_always", "Always use exactly these"),
     "deny": ("reject_once", "Do not use them"),
 }
+FOLDERS = "\n\n[This session works in these folders too: {}]"
 SERVERS = "May I use the MCP servers of this editor here? They start behind the wall:\n{}"
 
 
@@ -63,12 +64,13 @@ class Failed(HermesError):
 
 class EditorSession(Thread):
     """A session that is followed and takes prompts, from `open` to `close`. `servers` are the editor's own, until the
-    person was asked about them."""
+    person was asked about them; `folders` those besides the workspace, until the model was told of them."""
 
     def __init__(self, system: System, editor: Editor, record: SessionRecord, source: str) -> None:
         super().__init__(system, editor, record, source)
         self.options, self.questions = SessionOptions(self), Questions(self)
         self.servers: Sequence[EditorServer] = ()
+        self.folders: Sequence[str] = ()
         self._prompts: set[asyncio.Task[schema.PromptResponse | HermesError]] = set()
         self._own: set[int] = set()
         self._watching: asyncio.Task[None] | None = None
@@ -219,7 +221,7 @@ class EditorSession(Thread):
                 replies.append(event)
 
         try:
-            started = await submit_run(self.access, session, inbound)
+            started = await submit_run(self.access, session, self._told(inbound))
             self._own.add(started.row)
             if self._is_loaded:
                 self._is_loaded = False
@@ -239,6 +241,13 @@ class EditorSession(Thread):
         if isinstance(last, RunEnded) and last.outcome is Outcome.FAILED:
             raise Failed(last.text, last.error)
         return _response(last, replies, started.run)
+
+    def _told(self, inbound: Inbound) -> Inbound:
+        """The message, with the folders that the model does not know of."""
+        if not self.folders or inbound.answers:
+            return inbound
+        told, self.folders = FOLDERS.format(", ".join(" ".join(each.split()) for each in self.folders)), ()
+        return replace(inbound, parts=(*inbound.parts, Text(text=told, origin=Origin.RUNTIME)))
 
     async def _consent(self) -> None:
         """Before the first run: say what is wrong here, and ask whether the folder and the MCP servers are trusted."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePath
@@ -21,11 +22,12 @@ from hermes_agent.acp.transport import PARAMS
 from hermes_agent.app.mcp.foreign import editor_servers
 from hermes_agent.app.operations import sessions as operations
 from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.choices import choose_toolsets
 from hermes_agent.app.operations.sessions import SessionRecord
 from hermes_agent.app.system import System
 from hermes_agent.app.tool_sources import EditorServer
 from hermes_agent.core.chat import Conversation
-from hermes_agent.core.errors import ConfigError, HermesError
+from hermes_agent.core.errors import HermesError
 from hermes_agent.core.mandate import Work
 
 T = TypeVar("T", bound=BaseModel)
@@ -50,48 +52,45 @@ class Sessions:
 
     async def new(self, request: schema.NewSessionRequest) -> schema.NewSessionResponse:
         """Begin a session in a folder."""
-        folder, servers = await _checked(request)
+        folder = await _checked(request)
         where = Conversation(platform=PLATFORM, chat_kind="folder", chat=folder)
         record = await self.system.hermes.open_session(where, self.system.owner, workspace=folder, new=True)
-        return await self._open(record, servers, schema.NewSessionResponse)
+        await choose_toolsets(replace(self._access, session=record.id), self.system.settings.acp.toolsets)
+        return await self._open(record, request, schema.NewSessionResponse)
 
     async def load(self, request: schema.LoadSessionRequest) -> schema.LoadSessionResponse:
         """Show a session from its log, and go on with it."""
-        record, servers = await self._known(request)
-        return await self._open(record, servers, schema.LoadSessionResponse, shows=True)
+        return await self._open(await self._known(request), request, schema.LoadSessionResponse, shows=True)
 
     async def resume(self, request: schema.ResumeSessionRequest) -> schema.ResumeSessionResponse:
         """Go on with a session without showing it."""
-        return await self._open(*await self._known(request), schema.ResumeSessionResponse)
+        return await self._open(await self._known(request), request, schema.ResumeSessionResponse)
 
     async def fork(self, request: schema.ForkSessionRequest) -> schema.ForkSessionResponse:
         """Go on in a copy of a session."""
-        record, servers = await self._known(request)
-        copy = await operations.branch_session(self._access, record.id)
-        return await self._open(copy, servers, schema.ForkSessionResponse)
+        copy = await operations.branch_session(self._access, (await self._known(request)).id)
+        return await self._open(copy, request, schema.ForkSessionResponse)
 
     async def _known(
         self, request: schema.LoadSessionRequest | schema.ResumeSessionRequest | schema.ForkSessionRequest
-    ) -> tuple[SessionRecord, tuple[EditorServer, ...]]:
-        """The session's row and its servers. Raises `HermesError` for one that is not there, or works in another
-        folder."""
-        folder, servers = await _checked(request)
+    ) -> SessionRecord:
+        """The session's row. Raises `HermesError` for one that is not there, or works in another folder."""
+        folder = await _checked(request)
         record = await operations.get_session(self._access, request.session_id)
         if not await asyncio.to_thread(_is_same, record.workspace, folder):
             raise HermesError(
                 f"The session {record.id} works in {record.workspace}, not in {folder}: open that folder."
             )
-        return record, servers
+        return record
 
-    async def _open(
-        self, record: SessionRecord, servers: Sequence[EditorServer], kind: type[T], *, shows: bool = False
-    ) -> T:
+    async def _open(self, record: SessionRecord, request: Opening, kind: type[T], *, shows: bool = False) -> T:
         """Open a session, or open it again; the answer to that, of that kind."""
         async with self._locks.setdefault(record.id, asyncio.Lock()):
             if (session := self._sessions.get(record.id)) is None:
                 self._count += 1
                 session = EditorSession(self.system, self._editor, record, f"{self._ids}:{self._count}")
-            session.servers = servers
+            session.servers, session.folders = _servers(request), request.additional_directories or ()
+            await asyncio.to_thread(self.system.buffers.add, record.id, session.folders)
             if self.system.settings.acp.editor_buffers and self._editor.has_buffers:
                 self.system.buffers.put(record.id, partial(self._editor.read, record.id))
             await session.open(shows=shows)
@@ -182,15 +181,16 @@ def _those_of(page: Sequence[SessionRecord], folder: str | None) -> list[Session
     return [each for each in found if folder is None or _is_same(each.workspace, folder)]
 
 
-async def _checked(request: Opening) -> tuple[str, tuple[EditorServer, ...]]:
-    """The folder and servers that a request names. Raises `RequestError`."""
-    folder = await _folder(request.cwd)
+async def _checked(request: Opening) -> str:
+    """The folder that a request names. Raises `RequestError` and `ConfigError` for what is wrong with it."""
     for each in request.additional_directories or ():
         await _folder(each)
-    try:
-        return folder, editor_servers([(each.name, _entry(each)) for each in request.mcp_servers or ()])
-    except ConfigError as error:
-        raise RequestError(PARAMS, str(error)) from error
+    _servers(request)
+    return await _folder(request.cwd)
+
+
+def _servers(request: Opening) -> tuple[EditorServer, ...]:
+    return editor_servers([(each.name, _entry(each)) for each in request.mcp_servers or ()])
 
 
 def _entry(server: Given) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from dataclasses import field
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 
+AUTO_EDIT = "auto-edit"
+
 
 @dataclass(slots=True)
 class RunGrant:
@@ -24,7 +26,8 @@ class RunGrant:
 class Standpoint:
     """Permission context of a run: its capabilities, and whether a person can be asked. By a principal's key, `grants`
     gives its capabilities and `is_owner` says whether it is the owner; `unasked` says whether questions are off,
-    `mode` is the session's own `approvals.mode` (empty: the settings')."""
+    `mode` is the session's own `approvals.mode` (empty: the settings'), or `auto-edit`: nobody is asked about changes
+    of files."""
 
     granted: frozenset[Capability] = frozenset(Capability)
     grants: Callable[[str], frozenset[Capability]] = lambda _: frozenset(Capability)
@@ -32,6 +35,11 @@ class Standpoint:
     attended: bool = True
     mode: str = ""
     unasked: RunGrant = field(default_factory=RunGrant)
+
+    def asks_nothing(self, speaker: str, needs: Set[Capability]) -> bool:
+        """Whether questions are off for a call of a run of this person."""
+        edits = Capability.FS_WRITE in needs and Capability.EXEC not in needs and self.is_owner(speaker)
+        return self.unasked.holds_for(speaker) or (self.mode == AUTO_EDIT and edits)
 
     def granted_to(self, speakers: Set[str]) -> frozenset[Capability]:
         """The run's capabilities while it works on messages of these people: those that all of them have."""
