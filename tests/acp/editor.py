@@ -7,7 +7,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -239,14 +239,14 @@ class Raw:
 
 
 @asynccontextmanager
-async def raw(home: Path, work: Path, **more: str) -> AsyncIterator[Raw]:
-    """One agent process, line by line; nothing is initialized."""
+async def raw(home: Path, work: Path, without: Collection[str] = (), **more: str) -> AsyncIterator[Raw]:
+    """One agent process, line by line, `without` some variables; nothing is initialized."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
         PROGRAM,
         "acp",
-        env=variables(home, **more),
+        env={name: value for name, value in variables(home, **more).items() if name not in without},
         cwd=work,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
