@@ -24,21 +24,19 @@ class Unanswered(Exception):
 
 
 class Editor:
-    """The client of one connection: what it can do (`capabilities`), and the protocol's `version` that was agreed."""
+    """The client of one connection: the protocol's `version` that was agreed, and whether it shows forms, and tells
+    what its buffers hold."""
 
     def __init__(self, connection: Connection, transport: StdioTransport) -> None:
         self._connection, self.transport = connection, transport
-        self.capabilities, self.version = schema.ClientCapabilities(), PROTOCOL_VERSION
+        self.version, self.has_forms, self.has_buffers, self.has_terminal = PROTOCOL_VERSION, False, False, False
 
-    @property
-    def has_forms(self) -> bool:
-        """Whether it shows forms."""
-        return bool(self.capabilities.elicitation and self.capabilities.elicitation.form is not None)
-
-    @property
-    def has_buffers(self) -> bool:
-        """Whether it tells what its buffers hold."""
-        return bool(self.capabilities.fs and self.capabilities.fs.read_text_file)
+    def know(self, said: schema.InitializeRequest) -> None:
+        """Keep what it says of itself."""
+        can = said.client_capabilities or schema.ClientCapabilities()
+        self.has_forms = bool(can.elicitation and can.elicitation.form is not None)
+        self.has_buffers = bool(can.fs and can.fs.read_text_file)
+        self.has_terminal = bool(can.auth and can.auth.terminal)
 
     async def update(self, session: str, update: BaseModel) -> None:
         """Send an update, when there is room for it."""

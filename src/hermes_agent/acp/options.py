@@ -49,7 +49,7 @@ class SessionOptions:
     """The choices of one session. Each is kept where the terminal's commands keep it, so that every surface sees it."""
 
     def __init__(self, thread: Thread) -> None:
-        self._thread, self._unasked = thread, False
+        self._thread = thread
         self._shown = {"session_info_update": _update(title=thread.record.title).model_dump_json()}
 
     def window(self) -> int:
@@ -68,7 +68,8 @@ class SessionOptions:
     async def _options(self) -> Options:
         chosen = await choices_of(self._thread.access)
         is_off = chosen.approvals == "off"
-        approvals = "unasked" if self._unasked or is_off else chosen.approvals
+        is_unasked = is_off or self._thread.system.unasked.lasts(self._thread.record.id)
+        approvals = "unasked" if is_unasked else chosen.approvals
         mode = "plan" if chosen.plans else "ask" if approvals in ("ask", AUTO_EDIT) else "code"
         models = await asyncio.to_thread(self._models)
         return [
@@ -89,8 +90,8 @@ class SessionOptions:
             return list(dict.fromkeys(listed))[:MOST_MODELS]
         return []
 
-    async def choose(self, name: str, value: str) -> None:
-        """Set one option. Raises `HermesError`, with the nearest name or value."""
+    async def choose(self, name: str, value: str) -> Options:
+        """Set one option, and show what changed. Raises `HermesError`, with the nearest name or value."""
         known = {each.id: [value.value for value in each.options] for each in await self._options()}
         _check("option", name, list(known))
         if name != "model":
@@ -108,36 +109,25 @@ class SessionOptions:
             case "toolsets":
                 await choose_toolsets(self._thread.access, value)
             case _:
-                await self.set_mode(value)
-        await self._thread.refresh()
-
-    async def set_mode(self, mode: str) -> None:
-        """Set the mode. Raises `HermesError`."""
-        _check("mode", mode, list(MODES))
-        await choose_plan(self._thread.access, plans=mode == "plan")
-        if mode != "plan":
-            await self._approve("ask" if mode == "ask" else "smart")
+                await choose_plan(self._thread.access, plans=value == "plan")
+                if value != "plan":
+                    await self._approve("ask" if value == "ask" else "smart")
+        return await self.show_changed()
 
     async def _approve(self, value: str) -> None:
-        system, session = self._thread.system, self._thread.record.id
-        self._unasked = value == "unasked"
-        await choose_approvals(self._thread.access, "" if self._unasked else value)
-        if not self._unasked:
-            system.unasked.take_back(session)
-        elif system.hermes.runs(session):
-            system.unasked.say(session, system.owner.key, running=True)
+        unasked, access = self._thread.system.unasked, self._thread.access
+        await choose_approvals(access, "" if value == "unasked" else value)
+        unasked.take_back(access.session)
+        if value == "unasked":
+            unasked.last(access.session, access.who.key)
 
-    def before_run(self) -> None:
-        """Turn questions off for the run that begins, where the person chose that."""
-        if self._unasked:
-            self._thread.system.unasked.say(self._thread.record.id, self._thread.access.who.key, running=False)
-
-    async def show_changed(self) -> None:
-        """Show the title, commands and options that changed."""
+    async def show_changed(self) -> Options:
+        """Show the title, commands and options that changed. Returns the options."""
         title = _update(title=(await self._thread.refresh()).title)
-        commands = update_available_commands(await self._commands())
-        for update in self._are_new(await self._options(), title, commands):
+        commands, options = update_available_commands(await self._commands()), await self._options()
+        for update in self._are_new(options, title, commands):
             await self._thread.show(update)
+        return options
 
     def _are_new(self, options: Options, *others: Update) -> list[Update]:
         """The updates that the editor does not know; of two that look at once, one shows a change."""

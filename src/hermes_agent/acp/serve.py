@@ -150,7 +150,7 @@ class AcpAgent:
 
     async def initialize(self, request: schema.InitializeRequest) -> schema.InitializeResponse:
         """Agree on the version, and say what this agent can do."""
-        self.editor.capabilities = request.client_capabilities or schema.ClientCapabilities()
+        self.editor.know(request)
         self.editor.version = request.protocol_version if request.protocol_version in SPEECHES else PROTOCOL_VERSION
         return schema.InitializeResponse(
             protocol_version=self.editor.version,
@@ -174,14 +174,14 @@ class AcpAgent:
 
     def _ways_in(self) -> list[schema.EnvVarAuthMethod | schema.TerminalAuthMethod | schema.AuthMethodAgent]:
         about = "Uses the model that `hermes setup` chose, with its key."
-        told, auth = "Chooses a model, and asks for its key.", self.editor.capabilities.auth
+        told = "Chooses a model, and asks for its key."
         names = [schema.AuthEnvVar(name=name, optional=True) for name in KEYS]
         terminal = schema.TerminalAuthMethod(
             type="terminal", id=SETUP, name="hermes setup", description=told, args=["setup"]
         )
         return [
             schema.AuthMethodAgent(id="agent", name="Configured model", description=about),
-            *([terminal] if auth and auth.terminal else []),
+            *([terminal] if self.editor.has_terminal else []),
             schema.EnvVarAuthMethod(type="env_var", id=KEY, name="API key", vars=names),
         ]
 

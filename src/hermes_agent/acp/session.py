@@ -118,6 +118,7 @@ class EditorSession(Thread):
         if self.system.hermes.runs(self.record.id):
             await self.system.hermes.stop(self.record.id)
         await self._unfollow()
+        self.system.unasked.take_back(self.record.id)
         self.system.buffers.drop(self.record.id)
         await self.system.editor_servers.drop(self.record.id)
 
@@ -214,7 +215,6 @@ class EditorSession(Thread):
         system, replies, session, text = self.system, list[Replied](), self.record.id, ""
         system.route(inbound.model or self.record.model)  # Without a model nothing is begun.
         await self._consent()
-        self.options.before_run()
 
         def see(event: Event) -> None:
             if isinstance(event, Replied):

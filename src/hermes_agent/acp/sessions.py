@@ -141,19 +141,15 @@ class Sessions:
 
     async def set_mode(self, request: schema.SetSessionModeRequest) -> schema.SetSessionModeResponse:
         """Set the mode of a session."""
-        options = self._session(request.session_id).options
-        await options.set_mode(request.mode_id)
-        await options.show_changed()
+        await self._session(request.session_id).options.choose("mode", request.mode_id)
         return schema.SetSessionModeResponse()
 
     async def set_option(
         self, request: schema.SetSessionConfigOptionSelectRequest
     ) -> schema.SetSessionConfigOptionResponse:
         """Set an option of a session."""
-        options = self._session(request.session_id).options
-        await options.choose(request.config_id, request.value)
-        await options.show_changed()
-        return schema.SetSessionConfigOptionResponse(config_options=list((await options.state())[0]))
+        options = await self._session(request.session_id).options.choose(request.config_id, request.value)
+        return schema.SetSessionConfigOptionResponse(config_options=list(options))
 
     async def cancel(self, request: schema.CancelNotification) -> None:
         """Cancel the prompts of a session."""

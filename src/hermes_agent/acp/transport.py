@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import sys
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
@@ -65,10 +64,10 @@ class StdioTransport:
 
     def __init__(self, reading: int, writing: int) -> None:
         self._in, self._out, self._read = reading, writing, bytearray()
-        self._queue: deque[_Waiting | None] = deque()
+        self._queue: asyncio.Queue[_Waiting | None] = asyncio.Queue()
         self._last: dict[object, _Waiting] = {}
         self._bytes = 0
-        self._filled, self._emptied, self.gone = (asyncio.Event() for _ in range(3))
+        self._emptied, self.gone = asyncio.Event(), asyncio.Event()
         self._emptied.set()
         if not os.isatty(writing):
             os.set_blocking(writing, False)
@@ -91,20 +90,14 @@ class StdioTransport:
         key = (kind, update.get("messageId")) if kind in CHUNKS and update["content"]["type"] == "text" else None
         if key is None or waiting is None or waiting.key != key:
             waiting = self._last[session] = _Waiting(message, key)
-            self._queue.append(waiting)
-            self._filled.set()
+            self._queue.put_nowait(waiting)
         waiting.pieces.append(update["content"]["text"] if key else written(message))
         self._bytes += len(waiting.pieces[-1])
         if self._bytes > MOST_WAITING:
             self._emptied.clear()
 
     async def _write(self) -> None:
-        while await self._filled.wait():
-            if not self._queue:
-                self._filled.clear()
-                continue
-            if (each := self._queue.popleft()) is None:
-                break
+        while (each := await self._queue.get()) is not None:
             self._last = {name: last for name, last in self._last.items() if last is not each}
             if not await self._written(each.written()):
                 break
@@ -178,8 +171,7 @@ class StdioTransport:
 
     async def close(self) -> None:
         """Write what waits for a moment more, and end."""
-        self._queue.append(None)
-        self._filled.set()
+        self._queue.put_nowait(None)
         await asyncio.wait((self._writing,), timeout=LAST_SECONDS)
         self._writing.cancel()
 

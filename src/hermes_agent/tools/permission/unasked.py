@@ -51,11 +51,12 @@ class Unasked:
 
     def __init__(self) -> None:
         self._waiting: dict[str, str] = {}
+        self._lasting: dict[str, str] = {}
         self._running: dict[str, RunGrant] = {}
 
     def begin(self, session: str) -> RunGrant:
         """The grant of a starting run; an earlier `/yolo` holds for this run only."""
-        grant = self._running[session] = RunGrant(self._waiting.pop(session, ""))
+        grant = self._running[session] = RunGrant(self._waiting.pop(session, "") or self._lasting.get(session, ""))
         return grant
 
     def say(self, session: str, principal: str, *, running: bool) -> None:
@@ -65,9 +66,20 @@ class Unasked:
         else:
             self._waiting[session] = principal
 
+    def last(self, session: str, principal: str) -> None:
+        """Turn questions off for the current run and all later ones."""
+        self._lasting[session] = principal
+        if session in self._running:
+            self._running[session].principal = principal
+
+    def lasts(self, session: str) -> bool:
+        """Whether questions are off for all runs of the session."""
+        return session in self._lasting
+
     def take_back(self, session: str) -> None:
         """Turn questions on again, also for the current run."""
         self._waiting.pop(session, None)
+        self._lasting.pop(session, None)
         if session in self._running:
             self._running[session].principal = ""
 
