@@ -11,7 +11,7 @@ from acp import schema
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.testing.model_servers import openai_model, serving
 from hermes_agent.version import VERSION
-from tests.acp.editor import Json, Raw, raw
+from tests.acp.editor import Json, Raw, lines, raw
 from tests.app.place import counting, settle_home, spoken
 
 TRANSCRIPTS = {path.stem: json.loads(path.read_text()) for path in (Path(__file__).parent / "transcripts").glob("*")}
@@ -73,7 +73,8 @@ async def test_an_editor_is_answered_throughout_and_asked_only_what_it_knows(tmp
     (work / "a.txt").write_text("green tea\n")
     async with serving(openai_model(script, keys=())) as server:
         home = settle_home(tmp_path / "home", server.url)
-        async with raw(home.root, work, without=() if "HOME" in transcript["variables"] else ("HOME",)) as agent:
+        bare = raw(home.root, work, without=("HOME",))
+        async with lines(home.root) if "HOME" in transcript["variables"] else bare as agent:
             editor, session, ends = Replay(agent.process), "", list[str]()
             for method, params in transcript["steps"]:
                 text = json.dumps(params).replace("$CWD", str(work)).replace("$SESSION", session)
@@ -90,7 +91,7 @@ async def test_an_editor_is_answered_throughout_and_asked_only_what_it_knows(tmp
 async def test_the_registry_finds_a_manifest_of_this_version_and_a_way_in(tmp_path: Path):
     manifest = json.loads((REGISTRY / "agent.json").read_text())
     icon = (REGISTRY / "icon.svg").read_text()
-    async with raw(tmp_path / "home", tmp_path) as agent:
+    async with lines(tmp_path / "home") as agent:
         validator = {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": True}
         said = await agent.ask("initialize", {"protocolVersion": 1, "clientCapabilities": validator})
 
@@ -120,7 +121,7 @@ async def test_every_message_of_the_sdks_suite_is_understood(tmp_path: Path):
     work.mkdir()
     async with serving(openai_model(counting, keys=())) as server:
         home = settle_home(tmp_path / "home", server.url)
-        async with raw(home.root, work) as agent:
+        async with lines(home.root) as agent:
             await agent.ask("initialize", {"protocolVersion": 1})
             made = await agent.ask("session/new", {"cwd": str(work), "mcpServers": []})
             session = made["result"]["sessionId"]
