@@ -53,17 +53,22 @@ async def test_effort_model_and_approvals_are_chosen_and_the_terminals_commands_
     assert b'"other"' in asked
 
 
-async def test_without_questions_a_dangerous_call_is_made_at_once(tmp_path: Path):
+async def test_without_questions_dangerous_calls_are_made_at_once_until_the_thread_is_closed(tmp_path: Path):
     def script(heard: Heard) -> Json:
-        return Say("Over.") if spoken(heard) else Call("terminal", {"command": "git push --force origin main"})
+        return Say("Over.") if spoken(heard) % 2 else Call("terminal", {"command": "git push --force origin main"})
 
     async with editor(tmp_path, script, Client()) as place:
         session = await place.begin()
         await options(place, session, "approvals", "unasked")
-        ended = await place.say(session, "Push")
+        ended = [(await place.say(session, "Push")).stop_reason for _ in range(2)]
+        asked = len(place.client.asked)
+        await place.agent.close_session(session_id=session)
+        await place.agent.resume_session(cwd=str(place.work), session_id=session, mcp_servers=[])
+        await place.say(session, "Push")
 
-    assert ended.stop_reason == "end_turn"
-    assert not place.client.asked
+    assert ended == ["end_turn", "end_turn"]
+    assert asked == 0
+    assert len(place.client.asked) == 1
 
 
 @pytest.mark.parametrize(

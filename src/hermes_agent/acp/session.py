@@ -77,7 +77,7 @@ class EditorSession(Thread):
         self._number, self._moved = 0, asyncio.Event()
         self._cost: float | None
         self._speech: Speech
-        self._is_loaded = self._has_asked_trust = False
+        self._has_asked_trust = False
 
     async def open(self, *, shows: bool) -> None:
         """Follow the session from where it is, or with `shows` from its beginning, without what was undone; ask again
@@ -94,7 +94,6 @@ class EditorSession(Thread):
             if not any(entry.number in each for each in undone):
                 await self._show(entry)
             self._at(entry.number)
-        self._is_loaded = self._number > 0
         for each in await open_of(self.system, self.record.id):
             self.questions.see(each.asked)
         self._watching = spawn(self._watch(), name=f"watch {self.record.id} for the editor")
@@ -223,9 +222,6 @@ class EditorSession(Thread):
         try:
             started = await submit_run(self.access, session, self._told(inbound))
             self._own.add(started.row)
-            if self._is_loaded:
-                self._is_loaded = False
-                await system.hermes.resume(session)  # A run that a crash left open takes the message along.
             while isinstance(last := await follow_run(self.access, started, see), Asked):
                 if not self.questions.shows(last):
                     text = last.text

@@ -80,7 +80,9 @@ async def submit_run(access: Access[System], session: str, inbound: Inbound) -> 
 
     async def submit() -> StartedRun:
         after = await last_number(access.system, session)
-        return _started(await access.system.hermes.submit(inbound, session), after, inbound)
+        submitted = await access.system.hermes.submit(inbound, session)
+        await access.system.hermes.resume(session)  # A run that a crash left open takes the message along.
+        return _started(submitted, after, inbound)
 
     async def take_back() -> None:
         await _stop(access, await submitting)
