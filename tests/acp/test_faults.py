@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from acp import RequestError
 
 from hermes_agent.core.shown import words_of
 from hermes_agent.host.paths import Home
@@ -83,6 +84,19 @@ async def test_a_prompt_that_is_cancelled_at_any_moment_ends_within_two_seconds(
 
     assert slowest - max(lags) < 2, (slowest, max(lags))
     assert reasons["cancelled"] > reasons["end_turn"]
+
+
+async def test_a_prompt_whose_request_is_withdrawn_is_refused_and_its_run_stopped(tmp_path: Path):
+    async with editor(tmp_path, lambda _: Hang()) as place:
+        session, connection = await place.begin(), place.agent._conn
+        asking = asyncio.create_task(place.say(session, "Hi"))
+        await until(lambda: place.server.exchanges)
+        await connection.send_notification("$/cancel_request", {"requestId": connection._next_request_id - 1})
+        with pytest.raises(RequestError) as caught:
+            await asyncio.wait_for(asking, 2)
+        await stopped(place, session)
+
+    assert caught.value.code == -32800
 
 
 async def stopped(place: Place, session: str) -> None:
