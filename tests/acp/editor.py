@@ -7,10 +7,11 @@ import json
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import acp
@@ -204,16 +205,15 @@ async def editor(
 
 
 class Raw:
-    """The same program spoken to line by line."""
+    """The same program spoken to line by line, over the pipes of a process or what has such."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: Json) -> None:
         self.process = process
         self.lines: list[bytes] = []
         self.count = 0
 
     async def send(self, message: Json) -> None:
         line = message if isinstance(message, bytes) else json.dumps(message).encode()
-        assert self.process.stdin is not None
         self.process.stdin.write(line + b"\n")
         with suppress(ConnectionError):
             await self.process.stdin.drain()
@@ -224,7 +224,6 @@ class Raw:
         return await self.answer(self.count, seconds)
 
     async def next(self, seconds: float = 25) -> Json:
-        assert self.process.stdout is not None
         async with asyncio.timeout(seconds):
             line = await self.process.stdout.readline()
         self.lines.append(line)
@@ -239,14 +238,14 @@ class Raw:
 
 
 @asynccontextmanager
-async def raw(home: Path, work: Path, **more: str) -> AsyncIterator[Raw]:
-    """One agent process, line by line; nothing is initialized."""
+async def raw(home: Path, work: Path, without: Collection[str] = (), **more: str) -> AsyncIterator[Raw]:
+    """One agent process, line by line, `without` some variables; nothing is initialized."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
         PROGRAM,
         "acp",
-        env=variables(home, **more),
+        env={name: value for name, value in variables(home, **more).items() if name not in without},
         cwd=work,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
@@ -263,3 +262,18 @@ async def raw(home: Path, work: Path, **more: str) -> AsyncIterator[Raw]:
         if process.returncode is None:
             process.kill()
             await process.wait()
+
+
+@asynccontextmanager
+async def lines(home: Path) -> AsyncIterator[Raw]:
+    """The agent in this process, line by line; nothing is initialized."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        handles = theirs.fileno(), os.dup(theirs.fileno())
+        async with connected(Home(root=home, base=home), handles):
+            reader, writer = await asyncio.open_connection(sock=ours, limit=LIMIT)
+            try:
+                yield Raw(SimpleNamespace(stdin=writer, stdout=reader))
+            finally:
+                writer.close()
+        os.close(handles[1])

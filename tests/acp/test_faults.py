@@ -5,17 +5,19 @@ import os
 import random
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from acp import RequestError
 
 from hermes_agent.core.shown import words_of
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.model_servers import openai_model, serving
-from tests.acp.editor import Client, Json, Raw, editor, opened, raw, variables
+from tests.acp.editor import Client, Json, Place, Raw, editor, opened, raw, variables
 from tests.app.place import another, counting, settle_home
 
 SLEEPS = 'python3 -c "import time; time.sleep(97)"'
@@ -61,7 +63,7 @@ def any_kind(heard: Heard) -> Json:
 @pytest.mark.timeout(3600)
 async def test_a_prompt_that_is_cancelled_at_any_moment_ends_within_two_seconds(tmp_path: Path, full: bool):
     draw, client, slowest = random.Random(3), Client(hold=asyncio.Event()), 0.0
-    before, lags = set(sleepers()), [0.0]
+    before, lags, reasons = set(sleepers()), [0.0], Counter[str]()
     beating = asyncio.create_task(heartbeat(lags))
     async with editor(tmp_path, any_kind, client) as place:
         session = await place.begin()
@@ -75,10 +77,33 @@ async def test_a_prompt_that_is_cancelled_at_any_moment_ends_within_two_seconds(
             ended = await asyncio.wait_for(prompt, 10)
             slowest = max(slowest, asyncio.get_running_loop().time() - began)
             assert ended.stop_reason in ("cancelled", "end_turn")
+            reasons[ended.stop_reason] += 1
         await until(lambda: set(sleepers()) <= before)
+        await stopped(place, session)
     beating.cancel()
 
     assert slowest - max(lags) < 2, (slowest, max(lags))
+    assert reasons["cancelled"] > reasons["end_turn"]
+
+
+async def test_a_prompt_whose_request_is_withdrawn_is_refused_and_its_run_stopped(tmp_path: Path):
+    async with editor(tmp_path, lambda _: Hang()) as place:
+        session, connection = await place.begin(), place.agent._conn
+        asking = asyncio.create_task(place.say(session, "Hi"))
+        await until(lambda: place.server.exchanges)
+        await connection.send_notification("$/cancel_request", {"requestId": connection._next_request_id - 1})
+        with pytest.raises(RequestError) as caught:
+            await asyncio.wait_for(asking, 2)
+        await stopped(place, session)
+
+    assert caught.value.code == -32800
+
+
+async def stopped(place: Place, session: str) -> None:
+    """Return when no run of the session goes on."""
+    async with another(Home(root=place.home, base=place.home), place.server) as terminal, asyncio.timeout(4):
+        while (await terminal.runtime.hermes.view(session)).running:
+            await asyncio.sleep(0.05)
 
 
 async def heartbeat(lags: list[float]) -> None:

@@ -6,7 +6,7 @@ import pytest
 from acp import RequestError
 
 from hermes_agent.providers.demo.script import Call, Heard, Say
-from tests.acp.editor import Client, Json, Place, editor
+from tests.acp.editor import Client, Json, Place, choosing, editor
 from tests.app.place import counting, spoken
 
 
@@ -53,17 +53,22 @@ async def test_effort_model_and_approvals_are_chosen_and_the_terminals_commands_
     assert b'"other"' in asked
 
 
-async def test_without_questions_a_dangerous_call_is_made_at_once(tmp_path: Path):
+async def test_without_questions_dangerous_calls_are_made_at_once_until_the_thread_is_closed(tmp_path: Path):
     def script(heard: Heard) -> Json:
-        return Say("Over.") if spoken(heard) else Call("terminal", {"command": "git push --force origin main"})
+        return Say("Over.") if spoken(heard) % 2 else Call("terminal", {"command": "git push --force origin main"})
 
     async with editor(tmp_path, script, Client()) as place:
         session = await place.begin()
         await options(place, session, "approvals", "unasked")
-        ended = await place.say(session, "Push")
+        ended = [(await place.say(session, "Push")).stop_reason for _ in range(2)]
+        asked = len(place.client.asked)
+        await place.agent.close_session(session_id=session)
+        await place.agent.resume_session(cwd=str(place.work), session_id=session, mcp_servers=[])
+        await place.say(session, "Push")
 
-    assert ended.stop_reason == "end_turn"
-    assert not place.client.asked
+    assert ended == ["end_turn", "end_turn"]
+    assert asked == 0
+    assert len(place.client.asked) == 1
 
 
 @pytest.mark.parametrize(
@@ -90,3 +95,38 @@ async def test_a_title_is_shown_when_it_was_made(tmp_path: Path):
         session = await place.begin()
         await place.say(session, "Hi")
         await place.client.until(lambda: any(each.title for each in place.client.of(session, "session_info_update")))
+
+
+async def test_with_auto_edit_files_elsewhere_are_changed_unasked_and_commands_are_asked_about(tmp_path: Path):
+    outside = tmp_path / "elsewhere.txt"
+
+    def script(heard: Heard) -> Json:
+        write = Call("write_file", {"path": str(outside), "content": f"tea {spoken(heard)}\n"})
+        push = Call("terminal", {"command": "git push --force origin main"})
+        return [write, push, Say("Over."), write, Say("Over.")][spoken(heard)]
+
+    client = Client(decide=choosing("deny"))
+    async with editor(tmp_path, script, client) as place:
+        session = await place.begin()
+        assert (await options(place, session, "approvals", "auto-edit"))["mode"] == "ask"
+        await place.say(session, "Go")
+        await options(place, session, "approvals", "ask")
+        await place.say(session, "Again")
+    said = [each.content[0].content.text for each in client.asked]
+
+    assert outside.read_text() == "tea 0\n"
+    assert ["git push" in each for each in said] == [True, False]
+
+
+async def test_tools_are_chosen_before_a_thread_begins_and_stay(tmp_path: Path):
+    async with editor(tmp_path, counting, more="acp:\n  toolsets: coding\n") as place:
+        narrow, wide = await place.begin(), await place.begin()
+        assert (await options(place, wide, "toolsets", "all"))["toolsets"] == "all"
+        for session in (narrow, wide):
+            await place.say(session, "Hi")
+        with pytest.raises(RequestError, match="stay as it began"):
+            await options(place, narrow, "toolsets", "all")
+        offered = [each.request.body for each in place.server.exchanges if b'"write_file"' in each.request.body]
+
+    assert len(offered) == 2
+    assert sorted(b'"cronjob"' in each for each in offered) == [False, True]

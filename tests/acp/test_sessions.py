@@ -10,10 +10,11 @@ from acp import RequestError
 
 from hermes_agent.acp.sessions import PAGE
 from hermes_agent.core.chat import Conversation
+from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.model_servers import openai_model, serving
-from tests.acp.editor import Client, editor, near
-from tests.app.place import another, counting, settle_home
+from tests.acp.editor import Client, Json, choosing, editor, near
+from tests.app.place import another, counting, settle_home, spoken
 
 
 async def test_a_session_of_the_terminal_is_listed_and_loaded_and_gone_on_with(tmp_path: Path):
@@ -76,6 +77,32 @@ async def test_folders_that_are_none_are_refused_with_a_sentence(tmp_path: Path)
         session = await place.begin()
         with pytest.raises(RequestError, match=f"works in {re.escape(str(place.work))}"):
             await place.agent.load_session(cwd=str(tmp_path), session_id=session, mcp_servers=[])
+
+
+async def test_other_folders_of_a_thread_are_its_own_and_the_model_is_told_of_them(tmp_path: Path):
+    other = tmp_path / "other"
+    other.mkdir()
+
+    def script(heard: Heard) -> Json:
+        name = f"{spoken(heard)}-{len(heard.messages)}.txt"
+        return Say("Over.") if spoken(heard) else Call("write_file", {"path": str(other / name), "content": "tea"})
+
+    client = Client(decide=choosing("deny"))
+    async with editor(tmp_path, script, client) as place:
+        own = (
+            await place.agent.new_session(cwd=str(place.work), mcp_servers=[], additional_directories=[str(other)])
+        ).session_id
+        await place.say(own, "Write")
+        written, asked = list(other.iterdir()), list(client.asked)
+        told = str(other).encode() in place.server.exchanges[0].request.body
+        await place.say(await place.begin(), "Write")
+        with pytest.raises(RequestError, match="holds the system"):
+            await place.agent.new_session(cwd=str(place.work), mcp_servers=[], additional_directories=["/etc"])
+
+    assert (len(written), asked, told) == (1, [], True)
+    assert len(client.asked) == 1
+    assert client.text(own, "user_message_chunk") == ""
+    assert list(other.iterdir()) == written
 
 
 async def test_a_closed_session_takes_no_prompt_until_it_is_resumed(tmp_path: Path):

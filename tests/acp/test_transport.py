@@ -2,63 +2,21 @@
 
 import asyncio
 import json
-import os
 import random
 import socket
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from hermes_agent.acp.serve import connected
 from hermes_agent.acp.transport import LONGEST_LINE, MOST_WAITING, StdioTransport, wrong_with
-from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.testing.model_servers import openai_model, serving
-from tests.acp.editor import LIMIT, Json, Raw, raw
+from tests.acp.editor import LIMIT, Json, Raw, lines, raw
 from tests.app.place import settle_home, spoken
 
 INITIALIZE = {"protocolVersion": 1}
-
-
-class Line:
-    """One side of a connection in this process, line by line."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader, self.writer, self.number = reader, writer, 0
-
-    async def ask(self, method: str, params: Json) -> Json:
-        self.number += 1
-        self.send({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params})
-        return await self.answer(self.number)
-
-    def send(self, message: Json) -> None:
-        self.writer.write((message if isinstance(message, bytes) else json.dumps(message).encode()) + b"\n")
-
-    async def next(self) -> Json:
-        async with asyncio.timeout(10):
-            return json.loads(await self.reader.readline())
-
-    async def answer(self, number: object) -> Json:
-        while (message := await self.next()).get("id") != number or "method" in message:
-            pass
-        return message
-
-
-@asynccontextmanager
-async def lines(home: Path) -> AsyncIterator[Line]:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        handles = theirs.fileno(), os.dup(theirs.fileno())
-        async with connected(Home(root=home, base=home), handles):
-            reader, writer = await asyncio.open_connection(sock=ours, limit=LIMIT)
-            try:
-                yield Line(reader, writer)
-            finally:
-                writer.close()
-        os.close(handles[1])
 
 
 @pytest.mark.parametrize(
@@ -88,7 +46,7 @@ async def test_what_is_no_request_is_answered_and_the_connection_lives(
     tmp_path: Path, line: bytes, number: object, code: int
 ):
     async with lines(tmp_path / "home") as editor:
-        editor.send(line)
+        await editor.send(line)
         refused = await editor.next()
         assert (refused["id"], refused["error"]["code"]) == (number, code)
         assert refused["error"]["message"].endswith((".", ")"))
@@ -108,7 +66,7 @@ async def test_answers_and_notifications_that_mean_nothing_are_left_alone(tmp_pa
             b"",
             b"   ",
         ):
-            editor.send(line)
+            await editor.send(line)
         assert (await editor.ask("initialize", INITIALIZE))["result"]["agentInfo"]["name"] == "hermes"
 
 
@@ -116,9 +74,9 @@ async def test_a_line_that_is_too_long_is_left_out_and_the_next_one_is_read(tmp_
     async with lines(tmp_path / "home") as editor:
         piece = b"x" * (1 << 20)
         for _ in range((LONGEST_LINE >> 20) + 2):
-            editor.writer.write(piece)
-            await editor.writer.drain()
-        editor.send(b"")
+            editor.process.stdin.write(piece)
+            await editor.process.stdin.drain()
+        await editor.send(b"")
         refused = await editor.next()
         assert refused["error"]["code"] == -32600
         assert "result" in await editor.ask("initialize", INITIALIZE)
@@ -214,10 +172,10 @@ async def test_a_slow_reader_delays_no_run_and_loses_no_word(tmp_path: Path):
             await editor.ask("initialize", INITIALIZE)
             made = (await editor.ask("session/new", {"cwd": str(tmp_path / "work"), "mcpServers": []}))["result"]
             prompt = {"sessionId": made["sessionId"], "prompt": [{"type": "text", "text": "Count"}]}
-            editor.send({"jsonrpc": "2.0", "id": "slow", "method": "session/prompt", "params": prompt})
-            editor.reader._transport.pause_reading()
+            await editor.send({"jsonrpc": "2.0", "id": "slow", "method": "session/prompt", "params": prompt})
+            editor.process.stdout._transport.pause_reading()
             await until(lambda: server.exchanges and server.exchanges[0].over.is_set())
-            editor.reader._transport.resume_reading()
+            editor.process.stdout._transport.resume_reading()
             while (message := await editor.next()).get("id") != "slow":
                 pieces.append(said(message))
 
@@ -265,10 +223,10 @@ class Answers:
             found = json.loads(line)
         except (ValueError, RecursionError):
             return
-        if wrong_with(found) is None and isinstance(found.get("id"), str | int) and "method" in found:
+        if not wrong_with(found) and isinstance(found.get("id"), str | int) and "method" in found:
             self.sent[found["id"]] += 1
 
-    async def hear(self, editor: Line) -> None:
+    async def hear(self, editor: Raw) -> None:
         while not {"last", *self.sent} <= self.answered.keys():
             message = await editor.next()
             if "method" not in message and message.get("id") is not None:
@@ -279,8 +237,10 @@ class Answers:
 async def test_mutated_messages_break_nothing_and_each_id_is_answered_once(tmp_path: Path, full: bool):
     draw, work = random.Random(7), str(tmp_path / "work")
     (tmp_path / "work").mkdir()
-    home = settle_home(tmp_path / "home", "http://127.0.0.1:9")
-    async with lines(home.root) as editor:
+    async with (
+        serving(openai_model(lambda _: Say("Over."), keys=())) as server,
+        lines(settle_home(tmp_path / "home", server.url).root) as editor,
+    ):
         await editor.ask("initialize", INITIALIZE)
         session = (await editor.ask("session/new", {"cwd": work, "mcpServers": []}))["result"]["sessionId"]
         seeds = [
@@ -291,6 +251,8 @@ async def test_mutated_messages_break_nothing_and_each_id_is_answered_once(tmp_p
             ("session/set_mode", {"sessionId": session, "modeId": "plan"}),
             ("session/set_config_option", {"sessionId": session, "configId": "effort", "value": "low"}),
             ("session/close", {"sessionId": session}),
+            ("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "Hi"}]}),
+            ("session/resume", {"sessionId": session, "cwd": work, "mcpServers": []}),
             ("session/cancel", {"sessionId": session}),
             ("$/cancel_request", {"requestId": 3}),
         ]
@@ -301,10 +263,10 @@ async def test_mutated_messages_break_nothing_and_each_id_is_answered_once(tmp_p
             message = {"jsonrpc": "2.0", "id": f"n{number}", "method": method, "params": params}
             line = mutated(json.dumps(message).encode(), draw)
             answers.send(line)
-            editor.send(line)
+            await editor.send(line)
             if number % 20 == 0:
-                await editor.writer.drain()
-        editor.send({"jsonrpc": "2.0", "id": "last", "method": "initialize", "params": INITIALIZE})
+                await editor.process.stdin.drain()
+        await editor.send({"jsonrpc": "2.0", "id": "last", "method": "initialize", "params": INITIALIZE})
         await hearing
 
     assert {name: answers.answered[name] for name in answers.sent} == answers.sent

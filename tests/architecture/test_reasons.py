@@ -36,7 +36,7 @@ BOUNDARIES: dict[str, set[str]] = {
     "one event listener": {
         "src/hermes_agent/runs/event_bus.py",
         "src/hermes_agent/cli/chat/chat.py",
-        "src/hermes_agent/acp/following.py",
+        "src/hermes_agent/acp/session.py",
     },
 }
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import tempfile
 from pathlib import Path
+from socket import socketpair
 from typing import Any
 
 from acp.connection import Connection
 from acp.exceptions import RequestError
 
-from hermes_agent.acp.serve import serve
+from hermes_agent.acp.serve import connected
 from hermes_agent.acp.transport import StdioTransport
 from hermes_agent.app.models import route_of
 from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets
-from hermes_agent.host.tasks import spawn
 
 SCRIPTED = "demo/scripted"
 SECONDS = 30.0
@@ -40,9 +39,6 @@ async def check(loaded: Loaded[Any], secrets: Secrets) -> str:
 
 
 async def _turn(home: Home, folder: str) -> str:
-    (to_agent, from_editor), (to_editor, from_agent) = os.pipe(), os.pipe()
-    serving = spawn(serve(home, (to_agent, from_agent), SCRIPTED), name="the agent that is checked")
-    transport = StdioTransport(to_editor, from_editor)
     pieces: list[str] = []
 
     async def heard(method: str, params: Any, _: bool) -> None:  # noqa: ANN401 - the SDK's shape
@@ -50,16 +46,15 @@ async def _turn(home: Home, folder: str) -> str:
         if update.get("sessionUpdate") == "agent_message_chunk":
             pieces.append(update["content"]["text"])
 
-    editor = Connection(heard, transport)
-    said = await editor.send_request("initialize", {"protocolVersion": 1})
-    begun = await editor.send_request("session/new", {"cwd": folder, "mcpServers": []})
-    prompt = [{"type": "text", "text": "Hi."}]
-    answer = await editor.send_request("session/prompt", {"sessionId": begun["sessionId"], "prompt": prompt})
-    await editor.close()
-    os.close(from_editor)
-    await serving
-    for handle in (to_agent, to_editor, from_agent):
-        os.close(handle)
+    ours, theirs = socketpair()
+    with ours, theirs:
+        async with connected(home, (theirs.fileno(), theirs.fileno()), SCRIPTED):
+            editor = Connection(heard, StdioTransport(ours.fileno(), ours.fileno()))
+            said = await editor.send_request("initialize", {"protocolVersion": 1})
+            begun = await editor.send_request("session/new", {"cwd": folder, "mcpServers": []})
+            prompt = [{"type": "text", "text": "Hi."}]
+            answer = await editor.send_request("session/prompt", {"sessionId": begun["sessionId"], "prompt": prompt})
+            await editor.close()
     can = said["agentCapabilities"]
     names = [name for name, value in {**can["promptCapabilities"], **can["mcpCapabilities"]}.items() if value]
     return "\n".join(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from acp import schema
@@ -11,12 +12,11 @@ from acp.exceptions import RequestError
 from acp.meta import CLIENT_METHODS, PROTOCOL_VERSION
 from pydantic import BaseModel, ValidationError
 
-from hermes_agent.acp.speech import Update
-from hermes_agent.acp.transport import StdioTransport
+from hermes_agent.acp.transport import StdioTransport, asked_id
 
 T = TypeVar("T", bound=BaseModel)
-UPDATE, PERMISSION = CLIENT_METHODS["session_update"], CLIENT_METHODS["session_request_permission"]
-ELICITATION, READ = CLIENT_METHODS["elicitation_create"], CLIENT_METHODS["fs_read_text_file"]
+PERMISSION, FORM = CLIENT_METHODS["session_request_permission"], CLIENT_METHODS["elicitation_create"]
+BUFFER_SECONDS = 2.0
 
 
 class Unanswered(Exception):
@@ -24,42 +24,49 @@ class Unanswered(Exception):
 
 
 class Editor:
-    """The client of one connection: what it can do (`capabilities`), and the protocol's `version` that was agreed."""
+    """The client of one connection: the protocol's `version` that was agreed, and whether it shows forms, and tells
+    what its buffers hold."""
 
     def __init__(self, connection: Connection, transport: StdioTransport) -> None:
         self._connection, self.transport = connection, transport
-        self.capabilities, self.version = schema.ClientCapabilities(), PROTOCOL_VERSION
+        self.version, self.has_forms, self.has_buffers, self.has_terminal = PROTOCOL_VERSION, False, False, False
 
-    @property
-    def has_forms(self) -> bool:
-        """Whether it shows forms."""
-        elicitation = self.capabilities.elicitation
-        return elicitation is not None and elicitation.form is not None
+    def know(self, said: schema.InitializeRequest) -> None:
+        """Keep what it says of itself."""
+        can = said.client_capabilities or schema.ClientCapabilities()
+        self.has_forms = bool(can.elicitation and can.elicitation.form is not None)
+        self.has_buffers = bool(can.fs and can.fs.read_text_file)
+        self.has_terminal = bool(can.auth and can.auth.terminal)
 
-    @property
-    def has_buffers(self) -> bool:
-        """Whether it tells what its buffers hold."""
-        return bool(self.capabilities.fs and self.capabilities.fs.read_text_file)
+    async def update(self, session: str, update: BaseModel) -> None:
+        """Send an update, when there is room for it."""
+        await self.transport.room()
+        await self._notify(CLIENT_METHODS["session_update"], {"sessionId": session, "update": dump(update)})
 
-    async def update(self, session: str, update: Update) -> None:
-        """Send an update; it waits in the queue."""
-        await self.transport.send(
-            {"jsonrpc": "2.0", "method": UPDATE, "params": {"sessionId": session, "update": dump(update)}}
-        )
+    async def read(self, session: str, path: str) -> str | None:
+        """What it holds of a file; None where it tells nothing."""
+        request = schema.ReadTextFileRequest(session_id=session, path=path)
+        with suppress(Unanswered, TimeoutError):
+            async with asyncio.timeout(BUFFER_SECONDS):
+                return (
+                    await self.ask(CLIENT_METHODS["fs_read_text_file"], request, schema.ReadTextFileResponse)
+                ).content
+        return None
 
     async def ask(self, method: str, request: BaseModel, answer: type[T]) -> T:
         """Ask the editor; whoever cancels this withdraws the request. Raises `Unanswered`."""
+        asked_id.set(None)
         try:
             return answer.model_validate(await self._connection.send_request(method, dump(request)))
         except asyncio.CancelledError:
-            if (number := self.transport.asked.get(asyncio.current_task())) is not None:
-                params = {"requestId": number}
-                await self.transport.send({"jsonrpc": "2.0", "method": "$/cancel_request", "params": params})
+            if (number := asked_id.get()) is not None:
+                await self._notify("$/cancel_request", {"requestId": number})
             raise
         except (RequestError, ValidationError, ConnectionError) as error:
             raise Unanswered(str(error)) from error
-        finally:
-            self.transport.asked.pop(asyncio.current_task(), None)
+
+    async def _notify(self, method: str, params: dict[str, Any]) -> None:
+        await self.transport.send({"jsonrpc": "2.0", "method": method, "params": params})
 
 
 def dump(value: BaseModel) -> dict[str, Any]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, TypeAlias, TypeVar
 
@@ -14,26 +15,26 @@ from acp import schema
 from acp.exceptions import RequestError
 from pydantic import BaseModel
 
-from hermes_agent.acp.editor import READ, Editor, Unanswered
-from hermes_agent.acp.following import PLATFORM
+from hermes_agent.acp.editor import Editor, dump
 from hermes_agent.acp.session import EditorSession
-from hermes_agent.acp.transport import PARAMS, request_id
+from hermes_agent.acp.thread import PLATFORM
+from hermes_agent.acp.transport import PARAMS
 from hermes_agent.app.mcp.foreign import editor_servers
 from hermes_agent.app.operations import sessions as operations
 from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.choices import choose_toolsets
 from hermes_agent.app.operations.sessions import SessionRecord
 from hermes_agent.app.system import System
 from hermes_agent.app.tool_sources import EditorServer
 from hermes_agent.core.chat import Conversation
-from hermes_agent.core.errors import ConfigError, HermesError
+from hermes_agent.core.errors import HermesError
 from hermes_agent.core.mandate import Work
 
 T = TypeVar("T", bound=BaseModel)
 PAGE, LOOKED = 50, 200
 """Sessions of a page, and those that are looked at at once."""
-BUFFER_SECONDS = 2.0
 CLOSED = "The session {session} is not open here: `session/load` or `session/resume` opens it."
-Opened: TypeAlias = (
+Opening: TypeAlias = (
     schema.NewSessionRequest | schema.LoadSessionRequest | schema.ResumeSessionRequest | schema.ForkSessionRequest
 )
 Given: TypeAlias = schema.HttpMcpServer | schema.SseMcpServer | schema.AcpMcpServer | schema.McpServerStdio
@@ -43,84 +44,60 @@ class Sessions:
     """Answers the requests about sessions. Raises `HermesError` and `RequestError` with a sentence."""
 
     def __init__(self, system: System, editor: Editor) -> None:
-        self.system = system
-        self._editor = editor
+        self.system, self._editor = system, editor
         self._access: Access[System] = Access(system=system, who=system.owner)
-        self._open_now: dict[str, EditorSession] = {}
+        self._sessions: dict[str, EditorSession] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._ids, self._count = os.urandom(4).hex(), 0
 
     async def new(self, request: schema.NewSessionRequest) -> schema.NewSessionResponse:
         """Begin a session in a folder."""
-        folder, servers = await _checked(request)
+        folder = await _checked(request)
         where = Conversation(platform=PLATFORM, chat_kind="folder", chat=folder)
-        hermes, owner = self.system.hermes, self.system.owner
-        record = await hermes.open_session(where, owner, workspace=folder, new=True)
-        session = await self._open(record, servers)
-        return await _told(session, schema.NewSessionResponse, session_id=record.id)
+        record = await self.system.hermes.open_session(where, self.system.owner, workspace=folder, new=True)
+        await choose_toolsets(replace(self._access, session=record.id), self.system.settings.acp.toolsets)
+        return await self._open(record, request, schema.NewSessionResponse)
 
     async def load(self, request: schema.LoadSessionRequest) -> schema.LoadSessionResponse:
         """Show a session from its log, and go on with it."""
-        return await _told(await self._reopened(request, shows=True), schema.LoadSessionResponse)
+        return await self._open(await self._known(request), request, schema.LoadSessionResponse, shows=True)
 
     async def resume(self, request: schema.ResumeSessionRequest) -> schema.ResumeSessionResponse:
         """Go on with a session without showing it."""
-        return await _told(await self._reopened(request, shows=False), schema.ResumeSessionResponse)
+        return await self._open(await self._known(request), request, schema.ResumeSessionResponse)
 
     async def fork(self, request: schema.ForkSessionRequest) -> schema.ForkSessionResponse:
         """Go on in a copy of a session."""
-        folder, servers = await _checked(request)
-        record = await self._record(request.session_id, folder)
-        copy = await operations.branch_session(self._access, record.id)
-        return await _told(await self._open(copy, servers), schema.ForkSessionResponse, session_id=copy.id)
+        copy = await operations.branch_session(self._access, (await self._known(request)).id)
+        return await self._open(copy, request, schema.ForkSessionResponse)
 
-    async def _reopened(
-        self, request: schema.LoadSessionRequest | schema.ResumeSessionRequest, *, shows: bool
-    ) -> EditorSession:
-        folder, servers = await _checked(request)
-        record = await self._record(request.session_id, folder)
-        async with self._locks.setdefault(record.id, asyncio.Lock()):
-            before = self._open_now.pop(record.id, None)
-            if before is not None:
-                await before.close(stop=False)
-            return await self._open(record, servers, shows=shows, before=before)
-
-    async def _record(self, session: str, folder: str) -> SessionRecord:
+    async def _known(
+        self, request: schema.LoadSessionRequest | schema.ResumeSessionRequest | schema.ForkSessionRequest
+    ) -> SessionRecord:
         """The session's row. Raises `HermesError` for one that is not there, or works in another folder."""
-        record = await operations.get_session(self._access, session)
+        folder = await _checked(request)
+        record = await operations.get_session(self._access, request.session_id)
         if not await asyncio.to_thread(_is_same, record.workspace, folder):
-            raise HermesError(f"The session {session} works in {record.workspace}, not in {folder}: open that folder.")
+            raise HermesError(
+                f"The session {record.id} works in {record.workspace}, not in {folder}: open that folder."
+            )
         return record
 
-    async def _open(
-        self,
-        record: SessionRecord,
-        servers: Sequence[EditorServer],
-        *,
-        shows: bool = False,
-        before: EditorSession | None = None,
-    ) -> EditorSession:
-        self._count += 1
-        session = EditorSession(self.system, self._editor, record, f"{self._ids}:{self._count}", before)
-        session.options.offer(servers)
-        if self.system.settings.acp.editor_buffers and self._editor.has_buffers:
-            self.system.buffers.put(record.id, self._reads(record.id))
-        if shows:
-            await session.replay()
-        await session.begin()
-        self._open_now[record.id] = session
-        self._editor.transport.after[request_id.get()] = session.options.refresh
-        return session
-
-    def _reads(self, session: str) -> Callable[[str], Awaitable[str | None]]:
-        async def read(path: str) -> str | None:
-            request = schema.ReadTextFileRequest(session_id=session, path=path)
-            with suppress(Unanswered, TimeoutError):
-                async with asyncio.timeout(BUFFER_SECONDS):
-                    return (await self._editor.ask(READ, request, schema.ReadTextFileResponse)).content
-            return None
-
-        return read
+    async def _open(self, record: SessionRecord, request: Opening, kind: type[T], *, shows: bool = False) -> T:
+        """Open a session, or open it again; the answer to that, of that kind."""
+        async with self._locks.setdefault(record.id, asyncio.Lock()):
+            if (session := self._sessions.get(record.id)) is None:
+                self._count += 1
+                session = EditorSession(self.system, self._editor, record, f"{self._ids}:{self._count}")
+            session.servers, session.folders = _servers(request), request.additional_directories or ()
+            await asyncio.to_thread(self.system.buffers.add, record.id, session.folders)
+            if self.system.settings.acp.editor_buffers and self._editor.has_buffers:
+                self.system.buffers.put(record.id, partial(self._editor.read, record.id))
+            await session.open(shows=shows)
+            self._sessions[record.id] = session
+            options, modes = await session.options.state()
+        session.options.refresh()  # Its first step comes when the answer is queued: from here to there nothing waits.
+        return kind(session_id=record.id, config_options=options, modes=modes)
 
     async def list(self, request: schema.ListSessionsRequest) -> schema.ListSessionsResponse:
         """The person's sessions, in one folder or all, the one used last first."""
@@ -151,13 +128,11 @@ class Sessions:
 
     async def close(self, request: schema.CloseSessionRequest) -> schema.CloseSessionResponse:
         """Stop a session's run, and follow it no more."""
-        self._session(request.session_id)
-        await self._drop(request.session_id)
+        await self._drop(self._session(request.session_id).record.id)
         return schema.CloseSessionResponse()
 
     async def _drop(self, name: str) -> None:
-        if (session := self._open_now.pop(name, None)) is not None:
-            self.system.buffers.drop(name)
+        if (session := self._sessions.pop(name, None)) is not None:
             await session.close()
 
     async def prompt(self, request: schema.PromptRequest) -> schema.PromptResponse:
@@ -166,52 +141,33 @@ class Sessions:
 
     async def set_mode(self, request: schema.SetSessionModeRequest) -> schema.SetSessionModeResponse:
         """Set the mode of a session."""
-        session = self._session(request.session_id)
-        await session.options.set_mode(request.mode_id)
-        await session.options.show_changed()
+        await self._session(request.session_id).options.choose("mode", request.mode_id)
         return schema.SetSessionModeResponse()
 
     async def set_option(
         self, request: schema.SetSessionConfigOptionSelectRequest
     ) -> schema.SetSessionConfigOptionResponse:
         """Set an option of a session."""
-        session = self._session(request.session_id)
-        await session.options.choose(request.config_id, request.value)
-        await session.options.show_changed()
-        return await _told(session, schema.SetSessionConfigOptionResponse)
+        options = await self._session(request.session_id).options.choose(request.config_id, request.value)
+        return schema.SetSessionConfigOptionResponse(config_options=list(options))
 
     async def cancel(self, request: schema.CancelNotification) -> None:
         """Cancel the prompts of a session."""
-        if (session := self._open_now.get(request.session_id)) is not None:
+        if (session := self._sessions.get(request.session_id)) is not None:
             session.cancel()
 
     def _session(self, name: str) -> EditorSession:
-        if name not in self._open_now:
+        if name not in self._sessions:
             raise HermesError(CLOSED.format(session=name[:80]))
-        return self._open_now[name]
+        return self._sessions[name]
 
     async def leave(self) -> None:
         """The editor is gone: stop the runs, or with `acp.on_leave: finish` wait for their ends."""
         if self.system.settings.acp.on_leave == "finish":
             await self.system.hermes.idle()
         async with asyncio.TaskGroup() as group:
-            for name in list(self._open_now):
+            for name in tuple(self._sessions):
                 group.create_task(self._drop(name))
-
-    def cancel_prompt(self, session: str, task: asyncio.Task[Any] | None) -> bool:
-        """Cancel the prompts of a session if that task answers one; whether it does."""
-        found = self._open_now.get(session)
-        if found is None or not found.is_prompting(task):
-            return False
-        found.cancel()
-        return True
-
-
-async def _told(session: EditorSession, kind: type[T], **more: str) -> T:
-    """A response of that kind, with the session's options and modes."""
-    options, modes = await session.options.state()
-    said = {"config_options": list(options), "modes": modes, **more}
-    return kind(**{name: value for name, value in said.items() if name in kind.model_fields})
 
 
 def _those_of(page: Sequence[SessionRecord], folder: str | None) -> list[SessionRecord]:
@@ -221,26 +177,22 @@ def _those_of(page: Sequence[SessionRecord], folder: str | None) -> list[Session
     return [each for each in found if folder is None or _is_same(each.workspace, folder)]
 
 
-async def _checked(request: Opened) -> tuple[str, tuple[EditorServer, ...]]:
-    """The folder and servers that a request names. Raises `RequestError`."""
-    folder = await _folder(request.cwd)
+async def _checked(request: Opening) -> str:
+    """The folder that a request names. Raises `RequestError` and `ConfigError` for what is wrong with it."""
     for each in request.additional_directories or ():
         await _folder(each)
-    given = request.mcp_servers or []
-    try:
-        return folder, editor_servers([(each.name, _entry(each)) for each in given])
-    except ConfigError as error:
-        raise RequestError(PARAMS, str(error)) from error
+    _servers(request)
+    return await _folder(request.cwd)
+
+
+def _servers(request: Opening) -> tuple[EditorServer, ...]:
+    return editor_servers([(each.name, _entry(each)) for each in request.mcp_servers or ()])
 
 
 def _entry(server: Given) -> dict[str, Any]:
-    match server:
-        case schema.McpServerStdio(command=command, args=args, env=env):
-            return {"command": command, "args": args, "env": {each.name: each.value for each in env}}
-        case schema.HttpMcpServer(url=url, headers=headers) | schema.SseMcpServer(url=url, headers=headers):
-            return {"type": server.type, "url": url, "headers": {each.name: each.value for each in headers}}
-        case _:
-            raise ConfigError(f"{server.name}: servers behind the editor's own connection are not known here.")
+    plain = dump(server)
+    named = {key: {each["name"]: each["value"] for each in plain.get(key, ())} for key in ("env", "headers")}
+    return {**plain, **named}
 
 
 async def _folder(path: str, *, exists: bool = True) -> str:

@@ -120,7 +120,7 @@ class PermissionHook:
             principal=context.speaker,
             granted=standpoint.granted_to(context.speakers),
             attended=standpoint.attended,
-            unasked=standpoint.unasked.holds_for(context.speaker),
+            unasked=standpoint.asks_nothing(context.speaker, proposed.tool.needs),
         )
         if Capability.EXEC not in proposed.tool.needs:
             return request

@@ -81,6 +81,9 @@ class AcpSettings:
     on_leave: Literal["stop", "finish"] = setting("stop", "What becomes of runs when the editor leaves.")
     editor_buffers: bool = setting(True, "Whether files are read as the editor holds them, also unsaved.")
     trust_servers: bool = setting(False, "Whether MCP servers of the editor are used without a question.")
+    toolsets: Literal["all", "coding"] = setting(
+        "all", "Tools of new threads: all, or coding: without schedules, the board, goals and messages to chats."
+    )
 
 
 def standing_by_key(settings: ApiSettings, principal: str) -> Standing | None:

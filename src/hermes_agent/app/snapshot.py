@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import cached_property, partial
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from hermes_agent.runs.alarm import Source
 
 HOOKS = "hermes_agent.app.hooks:hooks_of"
-EFFORT, APPROVE = "effort", "approvals"
+EFFORT, APPROVE, TOOLSETS = "effort", "approvals", "toolsets"
 """What a session may choose for itself: its facts by these names."""
 
 
@@ -237,7 +237,7 @@ async def prompt_of(
         window = (await snapshot.broker(record.model, StoredLedger(snapshot.book, record.principal))).window
     except NoModel:
         window = 0
-    toolbox, offer = await _offered(snapshot, record, window, None)
+    toolbox, offer = await _offered(snapshot, record, window, None, {})
     return sections_of(await _surroundings(snapshot, record, offer, window, None), toolbox.offered), toolbox.offered
 
 
@@ -268,7 +268,8 @@ async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
         seam.refused(record.id, error)
         raise
     model = Redacted(model, process.secrets.redact)
-    toolbox, offer = await _offered(snapshot, record, model.window, mandate)
+    chosen = await process.store.facts.of(f"session:{record.id}")
+    toolbox, offer = await _offered(snapshot, record, model.window, mandate, chosen)
     look_around = partial(_surroundings, snapshot, record, offer, model.window, mandate)
     limits = limits_by(mandate, settings.agent, own.clock)
     recall = snapshot.memory.recall(record) if snapshot.memory and (not mandate or mandate.remembers) else None
@@ -282,7 +283,6 @@ async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
         *work.tails,
     ]
     tail = Tail(seam.tail(record.id, sources), own.ids)
-    chosen = await process.store.facts.of(f"session:{record.id}")
     beside = OfRun(
         models=snapshot.background,
         record=record,
@@ -344,11 +344,15 @@ def _surface(snapshot: SettingsSnapshot, record: SessionRecord) -> str:
 
 
 async def _offered(
-    snapshot: SettingsSnapshot, record: SessionRecord, window: int, mandate: Mandate | None
+    snapshot: SettingsSnapshot,
+    record: SessionRecord,
+    window: int,
+    mandate: Mandate | None,
+    chosen: Mapping[str, str],
 ) -> tuple[Toolbox, Offer]:
     await snapshot.toolkit.ready(record.id)
     surface, narrowed = _surface(snapshot, record), snapshot.process.people.toolsets(record.conversation)
-    narrowed = toolsets_by(mandate, narrowed)
+    narrowed = toolsets_by(mandate, tuple(chosen.get(TOOLSETS, "").split()) or narrowed)
     toolsets = snapshot.toolkit.built_in.toolsets(surface, narrowed)
     is_owner = snapshot.process.standings.is_owner(record.principal)
     if not is_owner and WALLED.intersection(toolsets) and not await asyncio.to_thread(snapshot.has_wall):

@@ -79,14 +79,16 @@ def needs_of(home: Home, settings: Settings, values: Mapping[type, object]) -> N
 
     sections = (getattr(settings, field.name) for field in fields(settings))
     place, todos = place_by(PLACE, blocked=settings.web.blocked), Todos(home.cache / "todo")
+    needs = Needs({**{type(each): each for each in sections}, Home: home, Settings: settings, **values})
     guard = Guard(
         home=home.root,
         person=Path.home(),
         walls=cache(lambda: late(WALLS)(home, settings.terminal, environment())),
         walled=settings.terminal.jail != "none",
         source=None if settings.approvals.own_source else own_source(),
+        folders=needs.get(Buffers).folders,
     )
-    needs = Needs({Guard: guard, **{type(each): each for each in sections}, Home: home, Settings: settings, **values})
+    needs.put(Guard, guard)
     inline = place if settings.terminal.place != "local" else place_by(SKILLS_PLACE)
     reserved, store = needs.get(Reserved), needs.later(Store)
     needs.put(Skills, Skills(home, settings.skills, needs.get(Clock), store, inline, reserved))

@@ -15,7 +15,7 @@ from hermes_agent.app.operations.sessions import PAGE, get_session, last_number,
 from hermes_agent.core.chat import Busy, Conversation, Inbound
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.events import Asked, Event, MessageTaken, RunEnded, Seen
+from hermes_agent.core.events import Answered, Asked, Event, MessageTaken, RunEnded, Seen
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.tasks import spawn
 from hermes_agent.tools.surfaces import rules_of
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
     from hermes_agent.app.system import System
     from hermes_agent.core.events import Entry
+    from hermes_agent.runs.front import Submitted
 
 
 OVERLAP = 60.0
@@ -67,19 +68,42 @@ async def start_run(
         busy=Busy.ALONE,
     )
     if session:
-        after = await last_number(system, session)
-        submitted = await system.hermes.submit(inbound, session)
-    else:
-        after, folder = 0, access.folder or str(system.home.root / "workspace")
-        await asyncio.to_thread(Path(folder).mkdir, parents=True, exist_ok=True)
-        submitted = await system.hermes.start_session(inbound, workspace=folder)
+        return await submit_run(access, session, inbound)
+    folder = access.folder or str(system.home.root / "workspace")
+    await asyncio.to_thread(Path(folder).mkdir, parents=True, exist_ok=True)
+    submitted = await system.hermes.start_session(inbound, workspace=folder)
+    return _started(submitted, 0, inbound)
+
+
+async def submit_run(access: Access[System], session: str, inbound: Inbound) -> StartedRun:
+    """Submit a message to a session. Cancelling takes it back. Raises `HermesError`."""
+
+    async def submit() -> StartedRun:
+        after = await last_number(access.system, session)
+        submitted = await access.system.hermes.submit(inbound, session)
+        await access.system.hermes.resume(session)  # A run that a crash left open takes the message along.
+        return _started(submitted, after, inbound)
+
+    async def take_back() -> None:
+        await _stop(access, await submitting)
+
+    submitting = spawn(submit(), name=f"submit to {session}")
+    try:
+        return await asyncio.shield(submitting)
+    except asyncio.CancelledError:
+        spawn(take_back(), name=f"stop of {session}")
+        raise
+
+
+def _started(submitted: Submitted, after: int, inbound: Inbound) -> StartedRun:
     assert submitted.inbox is not None  # Its identity is new.
     return StartedRun(session=submitted.session, row=submitted.inbox, after=after, inbound=inbound)
 
 
 async def follow_run(access: Access[System], started: StartedRun, show: Callable[[Event], None]) -> RunEnded | Asked:
-    """Show the events of the message's run, up to its end or to a question for a person. Cancelling stops the run.
-    Raises `NothingMore` where no run takes the message, `UnknownSession` where the session is deleted."""
+    """Show the events of the message's run, up to its end or to a question for a person; called again, those after it.
+    Cancelling stops the run. Raises `NothingMore` where no run takes the message, `UnknownSession` where the session
+    is deleted."""
     try:
         return await _followed(access, started, show)
     except asyncio.CancelledError:
@@ -89,15 +113,18 @@ async def follow_run(access: Access[System], started: StartedRun, show: Callable
 
 async def _followed(access: Access[System], started: StartedRun, show: Callable[[Event], None]) -> RunEnded | Asked:
     async with aclosing(access.system.hermes.watch(started.session, started.after, started.row)) as events:
-        while not isinstance(last := _taken(started, await anext(events)), RunEnded | Asked):
+        while True:
+            seen = await anext(events)
+            started.after = seen.number
+            if isinstance(last := _taken(started, seen), RunEnded | Asked):
+                return last
             if last is not None:
                 show(last)
-        return last
 
 
 def _taken(started: StartedRun, seen: Seen) -> Event | None:
     """The event, if it is of the message's run."""
-    if isinstance(seen.event, MessageTaken) and seen.event.inbox == started.row:
+    if isinstance(seen.event, MessageTaken | Answered) and seen.event.inbox == started.row:
         started.run = seen.run
     return seen.event if started.run and seen.run == started.run else None
 
@@ -105,11 +132,12 @@ def _taken(started: StartedRun, seen: Seen) -> Event | None:
 async def _stop(access: Access[System], started: StartedRun) -> None:
     """Stop the message's run, also before it begins, and no other one."""
     hermes, inbound = access.system.hermes, started.inbound
-    if started.run:
-        await hermes.stop_run(started.session, started.run, started.row)
-        return
-    back = replace(inbound, source_id=f"{inbound.source_id}:stop", parts=(), withdraws=inbound.source_id)
-    await hermes.withdraw(back)
+    if not started.run:
+        back = replace(
+            inbound, source_id=f"{inbound.source_id}:stop", parts=(), withdraws=inbound.source_id, answers=""
+        )
+        await hermes.withdraw(back)
+    await hermes.stop_run(started.session, started.run, started.row)  # A run may just have taken it.
 
 
 def toolsets_of(access: Access[System]) -> tuple[str, ...]:

@@ -1,13 +1,15 @@
-"""What an editor holds of files and did not save: it counts as their present content."""
+"""What an editor gives to a session: folders besides its workspace, and the content of files that it did not save."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from hermes_agent.core.errors import HermesError
+from hermes_agent.sandbox.walls import UNBOUNDED
 from hermes_agent.tools.files.content import SNIFFED, binary_kind, coding_of, newline_of
 
 LARGEST = 64 << 20
@@ -20,6 +22,19 @@ class Buffers:
 
     def __init__(self) -> None:
         self._editors: dict[str, ReadBuffer] = {}
+        self._folders: dict[str, tuple[str, ...]] = {}
+
+    def folders(self, session: str) -> tuple[str, ...]:
+        """Real paths of the folders that the session works in besides its workspace."""
+        return self._folders.get(session, ())
+
+    def add(self, session: str, folders: Sequence[str]) -> None:
+        """Have the session work in these too, instead of those before. Blocks. Raises `HermesError` for one that holds
+        the system."""
+        real = tuple(map(os.path.realpath, folders))
+        if wide := next((each for each in real if each in UNBOUNDED), ""):
+            raise HermesError(f"{wide} holds the system, or all homes: name the folder in it.")
+        self._folders[session] = real
 
     def put(self, session: str, read: ReadBuffer) -> None:
         """Ask this editor in that session."""
@@ -28,18 +43,20 @@ class Buffers:
     def drop(self, session: str) -> None:
         """Ask nobody any more."""
         self._editors.pop(session, None)
+        self._folders.pop(session, None)
 
     def has(self, session: str) -> bool:
         """Whether there is an editor to ask."""
         return session in self._editors
 
     async def unsaved(self, session: str, files: Iterable[Path], workspace: str) -> dict[Path, bytes]:
-        """The contents that the editor holds of files in the workspace, where they are not those of the disk."""
+        """The contents that the editor holds of files in the session's folders, where they are not those of the
+        disk."""
         found: dict[Path, bytes] = {}
-        root = await asyncio.to_thread(os.path.realpath, workspace)
+        roots = (await asyncio.to_thread(os.path.realpath, workspace), *self.folders(session))
         for real in files:
             read = self._editors.get(session)
-            if read is None or not real.is_relative_to(root):
+            if read is None or not any(map(real.is_relative_to, roots)):
                 continue
             text = await read(str(real))
             content = None if text is None else await asyncio.to_thread(_differs, real, text)

@@ -7,7 +7,7 @@ import hashlib
 import os
 import stat
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from fnmatch import fnmatchcase
@@ -43,7 +43,8 @@ class Guard:
 
     `home` is HERMES_HOME, `person` the user's home folder, `source` the program's own source if it is read-only.
     `walls` gives those of the commands: what they close is closed here too. Where commands stand behind them
-    (`walled`), a person is asked about a path that they do not show.
+    (`walled`), a person is asked about a path that they do not show. `folders` gives real paths of those that a session
+    works in besides its workspace.
     """
 
     home: Path
@@ -51,6 +52,7 @@ class Guard:
     walls: Callable[[], Walls] = Walls
     walled: bool = False
     source: Path | None = None
+    folders: Callable[[str], Sequence[str]] = lambda _: ()
 
     def locate(self, path: str, workspace: str, *, writes: bool = False) -> Path:
         """Resolve `path` to a real path and check it. Raises `Refused` with the reason."""

@@ -11,6 +11,7 @@ from hermes_agent.core.chat import PEOPLE, own_name
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.tool import Question
 from hermes_agent.host.secrets import MARKER
+from hermes_agent.sandbox.walls import is_below
 from hermes_agent.tools.danger.verdict import Verdict, Where
 from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.permission.requests import (
@@ -217,13 +218,18 @@ class Permission:
 
     def _is_outside(self, path: str, request: Request, *, writes: bool) -> bool:
         """Whether a tool's path is not among what commands are shown; without walls, whether it writes outside."""
+        if any(is_below(path, each) for each in self._folders(request)):
+            return False
         if self._guard is not None and self._guard.walled:
             return self._asks(path, request, writes=writes)
         return writes and self._where(request).is_outside(path)
 
+    def _folders(self, request: Request) -> Sequence[str]:
+        return self._guard.folders(request.session) if self._guard is not None else ()
+
     def _where(self, request: Request) -> Where:
         walled = bool(request.wall) and not request.outside
-        writable = (request.workspace, *WRITABLE)
+        writable = (request.workspace, *WRITABLE, *self._folders(request))
         bare = self._bare and not request.wall
         return Where(
             folder=folder_of(request),

@@ -8,6 +8,8 @@ from dataclasses import field
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 
+AUTO_EDIT = "auto-edit"
+
 
 @dataclass(slots=True)
 class RunGrant:
@@ -24,7 +26,8 @@ class RunGrant:
 class Standpoint:
     """Permission context of a run: its capabilities, and whether a person can be asked. By a principal's key, `grants`
     gives its capabilities and `is_owner` says whether it is the owner; `unasked` says whether questions are off,
-    `mode` is the session's own `approvals.mode` (empty: the settings')."""
+    `mode` is the session's own `approvals.mode` (empty: the settings'), or `auto-edit`: nobody is asked about changes
+    of files."""
 
     granted: frozenset[Capability] = frozenset(Capability)
     grants: Callable[[str], frozenset[Capability]] = lambda _: frozenset(Capability)
@@ -32,6 +35,11 @@ class Standpoint:
     attended: bool = True
     mode: str = ""
     unasked: RunGrant = field(default_factory=RunGrant)
+
+    def asks_nothing(self, speaker: str, needs: Set[Capability]) -> bool:
+        """Whether questions are off for a call of a run of this person."""
+        edits = Capability.FS_WRITE in needs and Capability.EXEC not in needs and self.is_owner(speaker)
+        return self.unasked.holds_for(speaker) or (self.mode == AUTO_EDIT and edits)
 
     def granted_to(self, speakers: Set[str]) -> frozenset[Capability]:
         """The run's capabilities while it works on messages of these people: those that all of them have."""
@@ -43,11 +51,12 @@ class Unasked:
 
     def __init__(self) -> None:
         self._waiting: dict[str, str] = {}
+        self._lasting: dict[str, str] = {}
         self._running: dict[str, RunGrant] = {}
 
     def begin(self, session: str) -> RunGrant:
         """The grant of a starting run; an earlier `/yolo` holds for this run only."""
-        grant = self._running[session] = RunGrant(self._waiting.pop(session, ""))
+        grant = self._running[session] = RunGrant(self._waiting.pop(session, "") or self._lasting.get(session, ""))
         return grant
 
     def say(self, session: str, principal: str, *, running: bool) -> None:
@@ -57,9 +66,20 @@ class Unasked:
         else:
             self._waiting[session] = principal
 
+    def last(self, session: str, principal: str) -> None:
+        """Turn questions off for the current run and all later ones."""
+        self._lasting[session] = principal
+        if session in self._running:
+            self._running[session].principal = principal
+
+    def lasts(self, session: str) -> bool:
+        """Whether questions are off for all runs of the session."""
+        return session in self._lasting
+
     def take_back(self, session: str) -> None:
         """Turn questions on again, also for the current run."""
         self._waiting.pop(session, None)
+        self._lasting.pop(session, None)
         if session in self._running:
             self._running[session].principal = ""
 
