@@ -14,9 +14,12 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.forms import Field, FieldType
 from hermes_agent.core.section import short_hash
 from hermes_agent.core.tool import CallContext, Question
+from hermes_agent.tools.mcp.listing import is_bounded
 
 MOST_QUESTIONS = 20
 """Questions of one call; further ones are declined."""
+MOST_FIELDS = 50
+"""Fields of one form; one with more is declined."""
 MOST_TEXT = 2_000
 OPENED, DECLINED = "opened", "decline"
 TYPES: Mapping[str, FieldType] = {"string": "text", "number": "number", "integer": "integer", "boolean": "boolean"}
@@ -100,8 +103,8 @@ async def ask_address(server: str, message: str, url: str, exchange: Exchange) -
 
 def fields_of(schema: Mapping[str, Any]) -> tuple[Field, ...] | None:
     """The fields of a form's schema; None for one that is no plain form."""
-    properties, required = schema.get("properties", {}), schema.get("required") or ()
-    if not isinstance(properties, Mapping) or not isinstance(required, list | tuple):
+    properties, required = schema.get("properties", {}), _list(schema.get("required"))
+    if not isinstance(properties, Mapping) or len(properties) > MOST_FIELDS or not is_bounded(schema):
         return None
     found = [_field(str(name), each, name in required) for name, each in properties.items()]
     return tuple(each for each in found if each) if all(found) else None
@@ -112,9 +115,11 @@ def _field(name: str, schema: object, required: bool) -> Field | None:
         return None
     several = schema.get("type") == "array"
     items = schema.get("items", {}) if several else schema
-    named = (items.get("oneOf") or items.get("anyOf")) if isinstance(items, Mapping) else None
-    choices, labels = tuple(items.get("enum") or ()), tuple(schema.get("enumNames") or ())
-    if isinstance(named, list) and all(isinstance(each, Mapping) and "const" in each for each in named):
+    if not isinstance(items, Mapping):
+        return None
+    named = _list(items.get("oneOf") or items.get("anyOf"))
+    choices, labels = tuple(_list(items.get("enum"))), tuple(map(str, _list(schema.get("enumNames"))))
+    if named and all(isinstance(each, Mapping) and "const" in each for each in named):
         choices = tuple(each["const"] for each in named)
         labels = tuple(str(each.get("title", each["const"])) for each in named)
     kind: FieldType | None = TYPES.get(str(schema.get("type")))
@@ -130,3 +135,7 @@ def _field(name: str, schema: object, required: bool) -> Field | None:
         default=json.dumps(schema["default"]) if schema.get("default") is not None else "",
         required=required,
     )
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []

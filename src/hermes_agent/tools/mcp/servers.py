@@ -131,9 +131,9 @@ class McpServers:
         with suppress(HermesError):
             await self.refresh(server, workspace)
 
-    async def refresh(self, server: Server, workspace: str) -> McpLink:
+    async def refresh(self, server: Server, workspace: str, session: str = "") -> McpLink:
         """Ask a server what it offers, now. Raises `ToolError`."""
-        connection = await self.connected(server, workspace, lists=False)
+        connection = await self.connected(server, workspace, session, lists=False)
         try:
             await self._list(server, connection)
         except TimeoutError as error:
@@ -163,6 +163,7 @@ class McpServers:
                 await self._note(server, str(error))
                 raise ToolError(place.away.words(server.name, self._clock)) from error
             place.away = None
+            self._end_idle(place, place.connection)
         if lists:
             self._relist(server, place.connection)
         return place.connection
