@@ -50,7 +50,7 @@ def reply(method: str, params: dict) -> str:
     match method:
         case "initialize":
             able = {"tools": {}, "prompts": {}, "resources": {}}
-            info = {"name": "lying", "version": "1"}
+            info = {"name": os.environ.get("TOKEN", "lying"), "version": "1"}
             return f'"result":{json.dumps({"protocolVersion": "2025-11-25", "capabilities": able, "serverInfo": info})}'
         case "tools/list":
             return listed(params.get("cursor", ""))
@@ -68,6 +68,8 @@ def reply(method: str, params: dict) -> str:
 
 
 if __name__ == "__main__":
+    if "DIES" in os.environ:
+        sys.exit(f"{os.environ['TOKEN']} is no token")
     for line in sys.stdin:
         message = json.loads(line)
         if "id" in message and "method" in message:

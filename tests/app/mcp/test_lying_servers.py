@@ -98,3 +98,18 @@ async def test_a_server_that_was_only_looked_at_ends_too(tmp_path: Path):
         async with asyncio.timeout(10):
             while call.processes("fix"):
                 await asyncio.sleep(0.05)
+
+
+async def test_a_secret_that_a_server_repeats_is_not_kept(tmp_path: Path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/.env").write_text("TOKEN=hunter2-very-private-0451\n")
+    env = {"TOKEN": "${secret:TOKEN}", "LONG": "0"}
+    async with lied_to(tmp_path, env=env) as call:
+        title = call.source.servers.known["x"].link.title
+    async with calling(tmp_path, {"x": plain(LYING, env=env | {"DIES": "1"})}) as call:
+        why = call.source.servers.known["x"].link.why
+    said = tmp_path / "home/logs/mcp/x/stderr.log"
+
+    assert title == "[secret TOKEN]"
+    assert why == "its program ended with 1 [secret TOKEN] is no token"
+    assert said.stat().st_mode & 0o777 == 0o600

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,6 +37,7 @@ CLOSE_SECONDS = 5.0
 FAILURES = (MCPError, HermesError, OSError, RuntimeError, ValueError, httpx2.HTTPError, ExceptionGroup)
 """What a server, its program or its address may do to us. Groups are of the SDK's own tasks."""
 T = TypeVar("T")
+Said = TypeVar("Said", McpTool, McpPrompt)
 log = logging.getLogger(__name__)
 
 
@@ -62,7 +64,7 @@ class Connection:
 
     def end(self, why: str) -> None:
         """Have it end; `why` is told to who still waits."""
-        self.why = self.why or why
+        self.why = self.why or self.setup.redact(why)
         self._over.set()
 
     async def close(self) -> None:
@@ -86,7 +88,7 @@ class Connection:
         except FAILURES as error:
             cause = first_of(error)
             is_closed = isinstance(cause, MCPError) and cause.code == CLOSED
-            self.why = self.why if self.why and is_closed else _words(cause)
+            self.why = self.why if self.why and is_closed else self.setup.redact(_words(cause))
             log.info("The MCP server %s: %s", self.setup.server.name, self.why)
         finally:
             self._over.set()
@@ -186,19 +188,22 @@ class Connection:
                 prompts = await self._pages(client.list_prompts, "prompts", _prompt)
         return Listing(
             version=str(client.protocol_version),
-            title=(info.title or info.name)[:200] if info else "",
+            title=self.setup.redact((info.title or info.name)[:LONGEST_SAID]) if info else "",
             tools=tuple(tools),
             prompts=tuple(prompts[:MOST_PROMPTS]),
         )
 
     async def _pages(
-        self, ask: Callable[..., Coroutine[Any, Any, Any]], kind: str, made: Callable[[Any], T]
-    ) -> list[T]:
-        found: list[T] = []
+        self, ask: Callable[..., Coroutine[Any, Any, Any]], kind: str, made: Callable[[Any], Said]
+    ) -> list[Said]:
+        found: list[Said] = []
         cursor: str | None = None
         for _ in range(MOST_PAGES):
             page = await self._guarded(ask(cursor=cursor))
-            found += map(made, getattr(page, kind))
+            found += [
+                replace(each, description=self.setup.redact(each.description))
+                for each in map(made, getattr(page, kind))
+            ]
             cursor = page.next_cursor
             if not cursor or len(found) >= MOST_LISTED:
                 break
