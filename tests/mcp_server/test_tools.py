@@ -14,6 +14,7 @@ from hermes_agent.app.operations.board import create_card
 from hermes_agent.app.operations.cron import create_job
 from hermes_agent.core.chat import Conversation, Inbound
 from hermes_agent.core.messages import Image, Origin, Text
+from hermes_agent.mcp_server.tools import wait_of
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say
 from tests.api.served import MEMBER_KEY, OTHER_KEY, Server
 from tests.app.place import counting, spoken
@@ -283,3 +284,25 @@ async def test_cards_and_jobs_of_a_program_are_not_the_owners_word(tmp_path: Pat
     assert [each.origin for each in (*cards, comment)] == [Origin.MEMBER] * 3
     assert "There is no check" in refused
     assert authors == ["member", "member"]
+
+
+async def test_numbers_out_of_range_are_answered_like_others(tmp_path: Path):
+    async with connected(tmp_path, counting) as (_, mcp):
+        await said(mcp, "ask", message="Hello")
+        (session,) = await told(mcp, "conversations_list")
+        read = [await told(mcp, "messages_read", session=session["id"], after=each) for each in (10**30, -(10**30))]
+        missing = await failed(mcp, "attachments_fetch", session=session["id"], number=10**30)
+        moment = (await told(mcp, "events_poll"))["cursor"].split()[0]
+        cursors = [f"{moment} {session['id']}:{'9' * size}" for size in (40, 5_000)]
+        wrong = [await failed(mcp, "events_poll", cursor=each) for each in cursors]
+
+    assert [len(each["messages"]) for each in read] == [0, 2]
+    assert "has no pictures" in missing
+    assert all("no cursor" in each for each in wrong)
+
+
+@pytest.mark.parametrize(
+    ("given", "wait"), [(5.0, 5.0), (1e9, 300.0), (-1.0, 0.0), (float("inf"), 300.0), (float("nan"), 0.0)]
+)
+def test_a_wait_is_bounded_whatever_the_seconds_are(given: float, wait: float):
+    assert wait_of(given) == wait
