@@ -71,6 +71,8 @@ class AcpAgent:
         try:
             request = model.model_validate({} if params is None else params)
         except ValidationError as error:
+            if is_notification:
+                return None
             raise RequestError(PARAMS, _sentence(method, error)) from error
         number = request_id.get()
         if not is_notification:

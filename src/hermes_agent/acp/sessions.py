@@ -80,7 +80,7 @@ class Sessions:
         folder, servers = await _checked(request)
         record = await self._record(request.session_id, folder)
         async with self._locks.setdefault(record.id, asyncio.Lock()):
-            before = self._open_now.pop(record.id, None)
+            before = self._open_now.get(record.id)  # It stays there until it is replaced: its prompts can be cancelled.
             if before is not None:
                 await before.close(stop=False)
             return await self._open(record, servers, shows=shows, before=before)
