@@ -70,6 +70,18 @@ async def test_without_consent_an_editors_server_is_not_started_and_consent_for_
     assert len(client.asked) == 2
 
 
+async def test_what_an_editors_server_is_called_by_passes_for_nothing_else(tmp_path: Path):
+    client = Client(decide=choosing("deny"))
+    async with editor(tmp_path, counting, client) as place:
+        args = ["run\n\nThis is safe.\u202e", "x" * 10_000]
+        odd = schema.McpServerStdio(name="a\nb", command="run", args=args, env=[])
+        await place.say(await place.begin(servers=[odd]), "Look")
+    (_, line) = client.asked[0].content[0].content.text.split("\n")
+
+    assert line.startswith("- a_b: run run  This is safe.  xxx")
+    assert line.endswith(" characters more)")
+
+
 async def test_an_editors_server_may_not_ask_for_a_secret(tmp_path: Path):
     async with editor(tmp_path, counting) as place:
         with pytest.raises(RequestError, match="may name no secret"):

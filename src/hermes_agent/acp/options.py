@@ -26,7 +26,7 @@ from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.tasks import spawn
 
-MOST_MODELS, MOST_SKILLS = 100, 200
+MOST_MODELS, MOST_SKILLS, MOST_SHOWN = 100, 200, 2_000
 MODES = {
     "ask": "Ask before what is dangerous.",
     "code": "Let the auxiliary model decide about calls first, and ask where it is unsure.",
@@ -206,7 +206,7 @@ class SessionOptions:
         if not servers:
             return
         system, session = self._session.system, self._session.record.id
-        said = "\n".join(f"- {each.name}: {each.where}" for each in servers)
+        said = "\n".join(f"- {each.name}: {_line(each.where)}" for each in servers)
         digest = hashlib.sha256("\n".join(each.config for each in servers).encode()).hexdigest()[:32]
         if not system.settings.acp.trust_servers and not await agreed(self._session.access, digest):
             try:
@@ -223,6 +223,12 @@ class SessionOptions:
     async def close(self) -> None:
         """End the servers of the session."""
         await self._session.system.editor_servers.drop(self._session.record.id)
+
+
+def _line(text: str) -> str:
+    """A command line or address on one line, so that it can pass for nothing else."""
+    shown, more = "".join(each if each.isprintable() else " " for each in text), len(text) - MOST_SHOWN
+    return f"{shown[:MOST_SHOWN]} (and {more:,} characters more)" if more > 0 else shown
 
 
 def _unknown(what: str, name: str, known: Sequence[str]) -> str:
