@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from hermes_agent.acp.editor import Editor
 from hermes_agent.acp.speech import SPEECHES
 from hermes_agent.acp.transport import PARAMS, request_id
-from hermes_agent.core.errors import AuthRefused, HermesError, NoModel, OutOfCredit, UnknownSession
+from hermes_agent.core.errors import AuthRefused, HermesError, NoModel, OutOfCredit, StoreError, UnknownSession
 from hermes_agent.host.tasks import spawn
 from hermes_agent.version import VERSION
 
@@ -187,5 +187,5 @@ def _refusal(error: HermesError) -> RequestError:
     kind = getattr(error, "error", "") or type(error).__name__
     if kind in NO_KEY:
         return RequestError(AUTH_REQUIRED, str(error), {"authMethods": [SETUP, KEY]})
-    code = FAILED if hasattr(error, "error") else PARAMS
+    code = FAILED if hasattr(error, "error") or isinstance(error, StoreError) else PARAMS
     return RequestError(code, str(error), {"error": kind} if not isinstance(error, UnknownSession) else None)

@@ -16,6 +16,7 @@ from hermes_agent.acp.transport import StdioTransport
 from hermes_agent.app.models import route_of
 from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.host.config import Loaded
+from hermes_agent.host.loops import ends_within
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.host.tasks import spawn
@@ -58,6 +59,7 @@ async def _turn(home: Home, folder: str) -> str:
     await editor.close()
     os.close(from_editor)
     await serving
+    ends_within(0)
     for handle in (to_agent, to_editor, from_agent):
         os.close(handle)
     can = said["agentCapabilities"]

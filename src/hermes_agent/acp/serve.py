@@ -29,7 +29,8 @@ LOOK_SECONDS = 2.0
 
 
 async def serve(home: Home, handles: tuple[int, int], model: str = "") -> None:
-    """Serve one editor until it closes its side, dies, or the process is asked to end."""
+    """Serve one editor until it closes its side, dies, or the process is asked to end. The process ends soon after,
+    whatever its threads do."""
     with told_to_end(LEAVE_SECONDS) as told:
         async with connected(home, handles, model) as (agent, left):
             asked, alone = spawn(told.wait(), name="asked to end"), spawn(orphaned(os.getppid()), name="parent")
@@ -39,7 +40,6 @@ async def serve(home: Home, handles: tuple[int, int], model: str = "") -> None:
                 each.cancel()
             if agent.opened is None or agent.opened.system.settings.acp.on_leave == "stop":
                 ends_within(LEAVE_SECONDS)
-    ends_within(0)
 
 
 @asynccontextmanager

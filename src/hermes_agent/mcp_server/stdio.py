@@ -13,7 +13,7 @@ from mcp.server.stdio import stdio_server
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.operations.access import Access
 from hermes_agent.core.clock import SystemClock
-from hermes_agent.host.loops import told_to_end
+from hermes_agent.host.loops import ends_within, told_to_end
 from hermes_agent.host.paths import Home, current_folder
 from hermes_agent.host.tasks import in_own_thread, spawn
 from hermes_agent.mcp_server.adapter import server_of
@@ -21,7 +21,7 @@ from hermes_agent.mcp_server.offer import HermesOffer
 
 LONGEST = 64 << 20
 """Bytes of one message; the rest of a longer one is no message."""
-LAST_SECONDS = 1.0
+LAST_SECONDS, LEAVE_SECONDS = 1.0, 2.0
 
 
 async def serve(home: Home, remark: Callable[[str], None], *, model: str = "") -> None:
@@ -37,6 +37,7 @@ async def serve(home: Home, remark: Callable[[str], None], *, model: str = "") -
             serving, ending = spawn(_serve(server, wire), name="MCP"), spawn(told.wait(), name="told to end")
             left = spawn(wire.left(), name="the client left")
             await asyncio.wait((serving, ending, left), return_when=asyncio.FIRST_COMPLETED)
+            ends_within(LEAVE_SECONDS)  # Whatever a thread does then.
             for each in (serving, ending, left):
                 each.cancel()
             await asyncio.wait((serving,))
