@@ -113,3 +113,14 @@ async def test_a_secret_that_a_server_repeats_is_not_kept(tmp_path: Path):
     assert title == "[secret TOKEN]"
     assert why == "its program ended with 1 [secret TOKEN] is no token"
     assert said.stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_server_that_is_being_opened_ends_with_the_others(tmp_path: Path):
+    async with calling(tmp_path, {"deaf": plain(command="/bin/sleep", args=("60",))}, look=False) as call:
+        looking = asyncio.create_task(call.source.look(str(call.workspace)))
+        async with asyncio.timeout(10):
+            while not call.processes("deaf"):
+                await asyncio.sleep(0.02)
+        await call.source.close()
+        assert call.processes("deaf") == []
+        await looking

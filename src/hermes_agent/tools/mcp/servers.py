@@ -99,6 +99,7 @@ class McpServers:
         self._places: defaultdict[tuple[str, str, str], Place] = defaultdict(Place)
         self._listing: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
+        self._trying: set[asyncio.Task[None]] = set()
 
     async def load(self) -> None:
         """Read the rows that changed."""
@@ -119,6 +120,9 @@ class McpServers:
         new = [each for each in self.servers.values() if self._is_new(each, workspace)]
         untried = {each.name for each in new} - self.known.keys()
         tasks = {each.name: spawn(self._try(each, workspace), name=f"MCP server {each.name}") for each in new}
+        self._trying.update(tasks.values())
+        for task in tasks.values():
+            task.add_done_callback(self._trying.discard)
         if untried:
             await asyncio.wait([tasks[name] for name in untried], timeout=NEW_SECONDS)
 
@@ -320,9 +324,11 @@ class McpServers:
         place.idle = asyncio.get_running_loop().call_later(connection.setup.server.settings.idle, end)
 
     async def close(self) -> None:
-        """End all connections."""
-        for task in list(self._listing.values()):
+        """End all connections, also those that are being opened."""
+        for task in (*self._listing.values(), *self._trying):
             task.cancel()
+        if self._trying:
+            await asyncio.wait(self._trying)
         for place in self._places.values():
             if place.idle is not None:
                 place.idle.cancel()
