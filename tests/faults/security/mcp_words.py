@@ -16,17 +16,21 @@ def tools() -> list[dict]:
     described = [{"name": f"way_{number}", "description": text} for number, text in enumerate(SAID)]
     own = [
         {"name": name, "description": "Says it."}
-        for name in ("says", "fails", "breaks", "asks", "links", "shapes", "dies")
+        for name in ("says", "fails", "breaks", "asks", "links", "shapes", "dies", "thinks")
     ]
     return [{**each, "inputSchema": {"type": "object"}} for each in (*named, *described, *own)]
 
 
-def called(id_: object, name: str, text: str) -> dict:
+def called(id_: object, name: str, text: str) -> dict:  # noqa: PLR0911 - one for each tool
     match name:
         case "fails":
             return {"result": {"isError": True, "content": [{"type": "text", "text": text}]}}
         case "shapes":
             return {"result": {"content": [], "structuredContent": {"said": text, text[:50]: 1}}}
+        case "thinks":
+            params = {"messages": [{"role": "user", "content": {"type": "text", "text": text}}], "maxTokens": 100}
+            say({"id": f"q{id_}", "method": "sampling/createMessage", "params": params})
+            return {"result": {"content": [{"type": "text", "text": sys.stdin.readline()}]}}
         case "dies":
             sys.exit(text)
         case "breaks":

@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from hermes_agent.app.opening import Options
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.mcp.servers import read_named
 from hermes_agent.core.chat import Inbound
-from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.providers.demo.script import Call, Heard, Piece, Say
 from tests.app.place import Place
 from tests.faults.security.lessons import PAYLOADS, disguised
 from tests.faults.security.test_labels import live
@@ -31,7 +32,8 @@ MORE = f"""{ROOMY}mcp_servers:
     command: {sys.executable}
     args: [{WORDS.name}]
     trust: hints
-    effects: {{says: reads, fails: reads, breaks: reads, asks: reads, links: reads, shapes: reads}}
+    effects: {{says: reads, fails: reads, breaks: reads, asks: reads, links: reads, shapes: reads, thinks: reads}}
+    sampling: 'on'
   t:
     command: {sys.executable}
     args: [{WORDS.name}, away]
@@ -57,6 +59,7 @@ WAYS: dict[str, Callable[[int], Call]] = {
     "errors of the protocol": using("mcp__s__breaks"),
     "links": using("mcp__s__links"),
     "shapes": using("mcp__s__shapes"),
+    "sampling": using("mcp__s__thinks"),
     "last words": using("mcp__s__dies"),
     "words of who is away": lambda _: Call("use_tool", {"name": "mcp_resources", "arguments": {"server": "t"}}),
     "questions": using("mcp__s__asks"),
@@ -68,6 +71,13 @@ WAYS: dict[str, Callable[[int], Call]] = {
     "resources": through("mcp_read", uri="note://"),
     "lists of resources": through("mcp_resources"),
 }
+
+
+def talking(steps: list[Piece], text: str, heard: Heard) -> Piece:
+    """The conversation in steps; where a server asks the model something, its own words."""
+    if "A program asks you something" in heard.system:
+        return Say(text)
+    return steps[heard.turn] if heard.turn < len(steps) else Say("Done.")
 
 
 async def typed(here: Place, _: int) -> Inbound:
@@ -91,7 +101,15 @@ async def commanded(here: Place, number: int) -> Inbound:
 
 TYPED = {"attached": attached, "commanded": commanded}
 WAYS |= dict.fromkeys(TYPED, lambda _: Call("todo", {}))
-QUICK = ("descriptions", "results", "errors of the protocol", "last words", "words of who is away", "attached")
+QUICK = (
+    "descriptions",
+    "results",
+    "errors of the protocol",
+    "sampling",
+    "last words",
+    "words of who is away",
+    "attached",
+)
 
 
 @pytest.mark.slow
@@ -111,7 +129,8 @@ async def test_nothing_that_a_server_says_is_learned(tmp_path: Path, way: str, f
         for number, text in list(enumerate(FORMS))[:: 1 if full else 40]:
             await here.type("/new")
             writes = [note(text), skill(f"way-{number}", text)]
-            script.talk = [WAYS[way](number), *writes, Say("Kept.")]
+            steps = [WAYS[way](number), *writes, Say("Kept.")]
+            script.talk = partial(talking, steps, text)
             script.clean = script.raw = [*writes, Say("Kept.")]
             await here.say(await TYPED.get(way, typed)(here, number))
             await reviewed(here)
