@@ -13,7 +13,6 @@ from hermes_agent.app.settings import SERVED
 from hermes_agent.app.work.cron_drafts import Draft
 from hermes_agent.app.work.cron_jobs import CronService, InstantFacts, outcome
 from hermes_agent.core.chat import Piece, Principal, SlotState, Standing
-from hermes_agent.core.messages import Origin
 from hermes_agent.host.secrets import open_secrets
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.store.database import Store
@@ -215,17 +214,6 @@ async def test_a_job_of_a_person_who_was_removed_stops_with_a_word(tmp_path: Pat
             "ntfy:bob may not use this agent any more, so the job is paused.",
         )
         assert "may not use this agent any more" in (await here.letters())[0]
-
-
-@pytest.mark.parametrize(("author", "origin"), [("", Origin.OWNER), ("member", Origin.MEMBER)])
-async def test_a_prompt_has_the_label_of_who_wrote_it(tmp_path: Path, author: str, origin: Origin):
-    async with cron(tmp_path, [Say("Noon.")]) as here:
-        draft = Draft(schedule="@daily", prompt="What is the time?", name="job")
-        found = await here.run(await here.service.create(here.who, draft, author=author))
-        entries = await here.place.runtime.store.history.entries(found.session)
-        taken = next(each.event for each in entries if each.event.kind == "message_taken")
-
-    assert [part.origin for part in taken.message.parts if "the time" in part.text] == [origin]
 
 
 async def test_a_scheduled_session_has_no_tool_that_makes_jobs_or_sends(tmp_path: Path):

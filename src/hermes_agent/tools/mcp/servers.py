@@ -99,7 +99,7 @@ class McpServers:
         self._places: defaultdict[tuple[str, str, str], Place] = defaultdict(Place)
         self._listing: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
-        self._trying: set[asyncio.Task[None]] = set()
+        self._trying: list[asyncio.Task[None]] = []
 
     async def load(self) -> None:
         """Read the rows that changed."""
@@ -120,9 +120,7 @@ class McpServers:
         new = [each for each in self.servers.values() if self._is_new(each, workspace)]
         untried = {each.name for each in new} - self.known.keys()
         tasks = {each.name: spawn(self._try(each, workspace), name=f"MCP server {each.name}") for each in new}
-        self._trying.update(tasks.values())
-        for task in tasks.values():
-            task.add_done_callback(self._trying.discard)
+        self._trying = [each for each in (*self._trying, *tasks.values()) if not each.done()]
         if untried:
             await asyncio.wait([tasks[name] for name in untried], timeout=NEW_SECONDS)
 
@@ -167,7 +165,7 @@ class McpServers:
                 await self._note(server, str(error))
                 raise ToolError(place.away.words(server.name, self._clock)) from error
             place.away = None
-            self._end_idle(place, place.connection)
+            _end_idle(place, place.connection)
         if lists:
             self._relist(server, place.connection)
         return place.connection
@@ -310,18 +308,7 @@ class McpServers:
             raise
         finally:
             place.calls -= 1
-            self._end_idle(place, connection)
-
-    def _end_idle(self, place: Place, connection: Connection) -> None:
-        """Have the connection end once nobody used it for a while."""
-
-        def end() -> None:
-            if not place.calls:
-                spawn(connection.close(), name="end of an idle MCP server")
-
-        if place.idle is not None:
-            place.idle.cancel()
-        place.idle = asyncio.get_running_loop().call_later(connection.setup.server.settings.idle, end)
+            _end_idle(place, connection)
 
     async def close(self) -> None:
         """End all connections, also those that are being opened."""
@@ -336,6 +323,18 @@ class McpServers:
         async with asyncio.TaskGroup() as group:
             for connection in open_:
                 group.create_task(connection.close())
+
+
+def _end_idle(place: Place, connection: Connection) -> None:
+    """Have the connection end once nobody used it for a while."""
+
+    def end() -> None:
+        if not place.calls:
+            spawn(connection.close(), name="end of an idle MCP server")
+
+    if place.idle is not None:
+        place.idle.cancel()
+    place.idle = asyncio.get_running_loop().call_later(connection.setup.server.settings.idle, end)
 
 
 async def _probed(connection: Connection) -> None:
