@@ -187,5 +187,6 @@ def _refusal(error: HermesError) -> RequestError:
     kind = getattr(error, "error", "") or type(error).__name__
     if kind in NO_KEY:
         return RequestError(AUTH_REQUIRED, str(error), {"authMethods": [SETUP, KEY]})
-    code = FAILED if hasattr(error, "error") or isinstance(error, StoreError) else PARAMS
-    return RequestError(code, str(error), {"error": kind} if not isinstance(error, UnknownSession) else None)
+    is_unknown = isinstance(error, UnknownSession)
+    is_ours = hasattr(error, "error") or (isinstance(error, StoreError) and not is_unknown)
+    return RequestError(FAILED if is_ours else PARAMS, str(error), None if is_unknown else {"error": kind})
