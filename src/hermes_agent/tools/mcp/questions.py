@@ -43,19 +43,31 @@ class Exchange:
     def __init__(self, context: CallContext) -> None:
         self.context = context
         self._asked: asyncio.Queue[tuple[Question, asyncio.Future[str]]] = asyncio.Queue()
+        self._open: list[asyncio.Future[str]] = []
         self._count = self.samples = 0
+        self._is_over = False
 
     async def ask(self, question: Question) -> str:
-        """Have the call's task ask it; empty where the person declined, or nobody is there."""
+        """Have the call's task ask it; empty where the person declined, nobody is there, or the call is over."""
         self._count += 1
-        if self._count > MOST_QUESTIONS:
+        if self._is_over or self._count > MOST_QUESTIONS:
             return ""
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._open.append(answer)
         await self._asked.put((question, answer))
         return await answer
 
     async def serve(self, limit: asyncio.Timeout) -> None:
         """Put the questions to the person, one after the other; the time that they need does not count."""
+        try:
+            await self._served(limit)
+        finally:
+            self._is_over = True
+            for answer in self._open:
+                if not answer.done():
+                    answer.set_result("")
+
+    async def _served(self, limit: asyncio.Timeout) -> None:
         loop = asyncio.get_running_loop()
         while True:
             question, answer = await self._asked.get()
