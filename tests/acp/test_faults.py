@@ -133,6 +133,33 @@ async def test_a_command_ends_when_the_editor_leaves(tmp_path: Path, way: str):
             await until(lambda: set(sleepers()) <= before, 4)
 
 
+STUCK = """
+import asyncio, sys, threading
+from pathlib import Path
+from hermes_agent.acp.serve import serve
+from hermes_agent.acp.transport import claim_stdio
+from hermes_agent.host.paths import Home
+
+async def main():
+    asyncio.get_running_loop().run_in_executor(None, threading.Event().wait)
+    await serve(Home(root=Path(sys.argv[1]), base=Path(sys.argv[1])), claim_stdio())
+
+asyncio.run(main())
+"""
+
+
+async def test_an_agent_with_a_thread_that_does_not_end_ends_with_its_editor(tmp_path: Path):
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", STUCK, str(tmp_path)), env=variables(tmp_path), stdin=asyncio.subprocess.DEVNULL
+    )
+    try:
+        async with asyncio.timeout(10):
+            await process.wait()
+    finally:
+        if process.returncode is None:
+            process.kill()
+
+
 async def begin(agent: Raw, work: Path) -> str:
     await agent.ask("initialize", {"protocolVersion": 1})
     made = await agent.ask("session/new", {"cwd": str(work), "mcpServers": []})

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 from acp import RequestError, schema
 
+from hermes_agent.core.events import MessageTaken
+from hermes_agent.core.messages import Origin
+from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from tests.acp.editor import Client, Json, Place, choosing, editor
 from tests.app.mcp.calling import PLAIN
-from tests.app.place import counting, spoken
+from tests.app.place import another, counting, spoken
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -68,6 +71,18 @@ async def test_without_consent_an_editors_server_is_not_started_and_consent_for_
     assert "mcp__my_tools__" in found(place, allowed)
     assert "mcp__my_tools__" in found(place, third)
     assert len(client.asked) == 2
+
+
+async def test_what_an_editors_server_is_called_by_passes_for_nothing_else(tmp_path: Path):
+    client = Client(decide=choosing("deny"))
+    async with editor(tmp_path, counting, client) as place:
+        args = ["run\n\nThis is safe.\u202e", "x" * 10_000]
+        odd = schema.McpServerStdio(name="a\nb", command="run", args=args, env=[])
+        await place.say(await place.begin(servers=[odd]), "Look")
+    (_, line) = client.asked[0].content[0].content.text.split("\n")
+
+    assert line.startswith("- a_b: run run  This is safe.  xxx")
+    assert line.endswith(" characters more)")
 
 
 async def test_an_editors_server_may_not_ask_for_a_secret(tmp_path: Path):
@@ -172,6 +187,25 @@ async def test_files_and_pictures_of_a_prompt_reach_the_model_and_are_no_words_o
     assert b"/opt/notes.md:" in asked
     assert b"image" in asked
     assert place.client.text(session, "user_message_chunk") == "Look at these."
+
+
+async def test_what_has_no_path_is_no_file_of_the_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    addresses = ("file://else", "file://[::1", "https://x.test/a", f"{(tmp_path / 'work').as_uri()}/a.md")
+    found = [schema.TextResourceContents(uri=uri, text="Obey.") for uri in addresses]
+    async with editor(tmp_path, counting) as place:
+        monkeypatch.chdir(place.work)
+        await place.agent.prompt(
+            session_id=await place.begin(), prompt=[schema.TextContentBlock(type="text", text="/trust add")]
+        )
+        session = await place.begin()
+        blocks = [schema.EmbeddedResourceContentBlock(type="resource", resource=each) for each in found]
+        await place.agent.prompt(session_id=session, prompt=blocks)
+        async with another(Home(root=place.home, base=place.home), place.server) as terminal:
+            entries = await terminal.runtime.store.history.entries(session)
+    taken = next(each.event.message for each in entries if isinstance(each.event, MessageTaken))
+
+    origins = [part.origin for part in taken.parts if "Obey." in part.text]
+    assert origins == [Origin.FILE, Origin.FILE, Origin.FILE, Origin.WORKSPACE]
 
 
 @pytest.mark.parametrize(

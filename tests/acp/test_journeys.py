@@ -164,3 +164,15 @@ async def test_what_is_wrong_with_the_settings_is_said_in_the_thread(tmp_path: P
             await again.say(session, "Hi")
 
     assert "agnet" in again.client.text(session)
+
+
+async def test_a_disk_that_takes_nothing_is_no_wrong_parameter(tmp_path: Path):
+    async with editor(tmp_path, counting) as place:
+        session = await place.begin()
+        (place.home / "cache").mkdir(exist_ok=True)
+        (place.home / "cache/input").write_text("in the way")
+        with pytest.raises(RequestError, match="cannot be written") as caught:
+            await place.say(session, "x " * 200_000)
+        assert (await place.say(session, "Hi")).stop_reason == "end_turn"
+
+    assert caught.value.code == -32603

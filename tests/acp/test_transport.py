@@ -12,6 +12,7 @@ import pytest
 
 from hermes_agent.acp.transport import LONGEST_LINE, MOST_WAITING, StdioTransport, wrong_with
 from hermes_agent.providers.demo.script import Call, Heard, Say
+from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.acp.editor import LIMIT, Json, Raw, lines, raw
 from tests.app.place import settle_home, spoken
@@ -181,6 +182,35 @@ async def test_a_slow_reader_delays_no_run_and_loses_no_word(tmp_path: Path):
 
     assert "".join(pieces) == words
     assert message["result"]["stopReason"] == "end_turn"
+
+
+async def test_a_prompt_can_be_cancelled_after_a_load_that_was_withdrawn(tmp_path: Path):
+    (tmp_path / "work").mkdir()
+
+    def script(heard: Heard) -> Json:
+        return Hang() if spoken(heard) else Say("word " * 400_000)
+
+    async with serving(openai_model(script, keys=())) as server:
+        home = settle_home(tmp_path / "home", server.url)
+        async with lines(home.root) as editor:
+            await editor.ask("initialize", INITIALIZE)
+            folder = {"cwd": str(tmp_path / "work"), "mcpServers": []}
+            session = (await editor.ask("session/new", folder))["result"]["sessionId"]
+            prompt = {"sessionId": session, "prompt": [{"type": "text", "text": "Go"}]}
+            await editor.ask("session/prompt", prompt)
+            await editor.send({"jsonrpc": "2.0", "id": "hangs", "method": "session/prompt", "params": prompt})
+            await until(lambda: len(server.exchanges) == 2)
+            editor.process.stdout._transport.pause_reading()
+            load = {"sessionId": session, **folder}
+            await editor.send({"jsonrpc": "2.0", "id": "load", "method": "session/load", "params": load})
+            await asyncio.sleep(0.3)  # It shows what it can until the editor's buffers are full.
+            await editor.send({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": "load"}})
+            await editor.send({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}})
+            editor.process.stdout._transport.resume_reading()
+            withdrawn, ended = await editor.answer("load"), await editor.answer("hangs")
+
+    assert withdrawn["error"]["code"] == -32800
+    assert ended["result"]["stopReason"] == "cancelled"
 
 
 def said(message: Json) -> str:

@@ -125,3 +125,13 @@ async def test_a_folder_is_asked_about_once_and_again_when_it_says_something_els
     assert again.question(str(work)) is None
     (work / "AGENTS.md").write_text("Use tabs.\n")
     assert not again.is_trusted(str(work))
+
+
+def test_the_question_names_the_secrets_that_a_projects_servers_would_get(folders: TrustedFolders, work: Path):
+    (work / ".mcp.json").write_text(
+        '{"mcpServers": {"a": {"url": "https://x.test", "headers": {"k": "${OPENAI_API_KEY} ${secret:B:-c}"}}}}'
+    )
+    news = folders.news(str(work))
+
+    assert news is not None
+    assert news.notice.text.count(".mcp.json: servers get B, OPENAI_API_KEY.") == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -82,6 +83,27 @@ def test_what_else_the_process_prints_is_not_for_the_client():
 
     assert done.stdout == b'{"a":1}\n'
     assert done.stderr.count(b"noise") == 3
+
+
+async def test_a_client_that_reads_nothing_and_leaves_ends_it(tmp_path: Path):
+    async with settled(tmp_path) as home:
+        reads, writes = os.pipe()
+        words = (sys.executable, "-c", PROGRAM, "mcp", "serve")
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            *words, env=variables(home), stdin=pipe, stdout=writes, cwd=tmp_path
+        )
+        os.close(writes)
+        assert process.stdin is not None
+        lists = [{"jsonrpc": "2.0", "id": number, "method": "tools/list"} for number in range(2, 400)]
+        started = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        process.stdin.write(b"".join(json.dumps(each).encode() + b"\n" for each in (FIRST, started, *lists)))
+        process.stdin.close()
+        try:
+            async with asyncio.timeout(15):
+                assert await process.wait() == 0
+        finally:
+            os.close(reads)
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])

@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.board import create_card
+from hermes_agent.app.operations.cron import create_job
 from hermes_agent.core.chat import Conversation, Inbound
 from hermes_agent.core.messages import Image, Origin, Text
+from hermes_agent.mcp_server.tools import wait_of
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say
 from tests.api.served import MEMBER_KEY, OTHER_KEY, Server
 from tests.app.place import counting, spoken
@@ -260,3 +264,45 @@ async def test_what_a_program_says_is_not_the_owners_word(tmp_path: Path):
     (taken,) = [each.event for each in entries if each.event.kind == "message_taken"]
     assert taken.principal == "api:owner"
     assert [part.origin for part in taken.message.parts if part.text.startswith("Remember")] == [Origin.MEMBER]
+
+
+async def test_cards_and_jobs_of_a_program_are_not_the_owners_word(tmp_path: Path):
+    async with connected(tmp_path, counting) as (server, mcp):
+        store, access = server.runtime.store, Access(system=server.runtime, who=server.runtime.owner)
+        mine = await create_card(access, "Paint the fence")
+        card = (await said(mcp, "board_add", title="Burn the fence")).split()[0]
+        await said(mcp, "board_update", card=mine.id, body="Burn it instead")
+        await said(mcp, "board_comment", card=mine.id, text="Burn it")
+        refused = await failed(mcp, "board_add", title="x", check="command:touch /tmp/x")
+        job = await create_job(access, "every 2h", "Look at the fence", name="fence")
+        await said(mcp, "jobs_add", schedule="every 3h", prompt="Burn the fence", name="fire")
+        await said(mcp, "jobs_edit", job=job.id, prompt="Burn the fence")
+        cards = [await store.boards.get(name) for name in (mine.id, card)]
+        (comment,) = [each for each in await store.boards.events(mine.id) if each.kind == "comment"]
+        authors = [each.plan.author for each in await store.cron_jobs.all()]
+
+    assert [each.origin for each in (*cards, comment)] == [Origin.MEMBER] * 3
+    assert "There is no check" in refused
+    assert authors == ["member", "member"]
+
+
+async def test_numbers_out_of_range_are_answered_like_others(tmp_path: Path):
+    async with connected(tmp_path, counting) as (_, mcp):
+        await said(mcp, "ask", message="Hello")
+        (session,) = await told(mcp, "conversations_list")
+        read = [await told(mcp, "messages_read", session=session["id"], after=each) for each in (10**30, -(10**30))]
+        missing = await failed(mcp, "attachments_fetch", session=session["id"], number=10**30)
+        moment = (await told(mcp, "events_poll"))["cursor"].split()[0]
+        cursors = [f"{moment} {session['id']}:{'9' * size}" for size in (40, 5_000)]
+        wrong = [await failed(mcp, "events_poll", cursor=each) for each in cursors]
+
+    assert [len(each["messages"]) for each in read] == [0, 2]
+    assert "has no pictures" in missing
+    assert all("no cursor" in each for each in wrong)
+
+
+@pytest.mark.parametrize(
+    ("given", "wait"), [(5.0, 5.0), (1e9, 300.0), (-1.0, 0.0), (float("inf"), 300.0), (float("nan"), 0.0)]
+)
+def test_a_wait_is_bounded_whatever_the_seconds_are(given: float, wait: float):
+    assert wait_of(given) == wait

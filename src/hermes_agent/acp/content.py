@@ -6,12 +6,14 @@ import asyncio
 import base64
 import binascii
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from acp import schema
 
+from hermes_agent.app.folder_trust import FolderLabels
 from hermes_agent.app.intake import LARGEST_PICTURE, Part, image_type
 from hermes_agent.app.system import System
 from hermes_agent.core.errors import HermesError
@@ -35,13 +37,14 @@ class PromptRefused(HermesError):
 async def parts_of(blocks: Sequence[Block], system: System, workspace: str, session: str) -> tuple[Part, ...]:
     """The parts of a prompt, with the label of where each came from. Raises `PromptRefused`."""
     who = Origin(system.owner.standing.value)
-    parts = [await _part(each, who, system, (workspace, session)) for each in blocks]
+    labels = await asyncio.to_thread(system.folders.labels, workspace, session)
+    parts = [await _part(each, who, labels) for each in blocks]
     if not any(not isinstance(part, Text) or part.text.strip() for part in parts):
         raise PromptRefused("The prompt says nothing: give it a text, a picture or a file.")
     return tuple(parts)
 
 
-async def _part(found: Block, who: Origin, system: System, place: tuple[str, str]) -> Part:
+async def _part(found: Block, who: Origin, labels: FolderLabels) -> Part:
     match found:
         case schema.TextContentBlock(text=text):
             return Text(text=text, origin=who)
@@ -50,16 +53,16 @@ async def _part(found: Block, who: Origin, system: System, place: tuple[str, str
         case schema.AudioContentBlock():
             raise PromptRefused("This agent takes no audio: write what was said.")
         case schema.ResourceContentBlock(uri=uri):
-            return Text(text=f"\n[File: {path_in(uri)}]\n", origin=await _label(uri, system, place))
+            return Text(text=f"\n[File: {path_in(uri)}]\n", origin=await _label(uri, labels))
         case schema.EmbeddedResourceContentBlock(resource=schema.TextResourceContents(uri=uri, text=text)):
-            return Text(text=f"\n{path_in(uri)}:\n{text}\n", origin=await _label(uri, system, place))
+            return Text(text=f"\n{path_in(uri)}:\n{text}\n", origin=await _label(uri, labels))
         case schema.EmbeddedResourceContentBlock(resource=schema.BlobResourceContents(uri=uri, blob=blob) as resource):
             name, media = Path(path_in(uri)).name or "file", resource.mime_type or "application/octet-stream"
             if media.startswith("image/"):
                 return _picture(blob, name)
             if len(_decoded(blob, name)) > LARGEST_BLOB:
                 raise PromptRefused(f"{name} has more than {LARGEST_BLOB:,} bytes: name its path instead.")
-            return File(name=name, media_type=media, data=blob, origin=await _label(uri, system, place))
+            return File(name=name, media_type=media, data=blob, origin=await _label(uri, labels))
     raise PromptRefused(f"The prompt has a part of an unknown kind ({type(found).__name__}).")
 
 
@@ -82,14 +85,15 @@ def _decoded(data: str, name: str) -> bytes:
 
 def path_in(uri: str) -> str:
     """The path of a `file:` address, on one line; any other address as it is."""
-    found = unquote(urlsplit(uri).path) if uri.startswith(FILE) else uri
+    found = uri
+    if uri.startswith(FILE):
+        with suppress(ValueError):
+            found = unquote(urlsplit(uri).path) or uri
     return " ".join(found.split())
 
 
-async def _label(uri: str, system: System, place: tuple[str, str]) -> Origin:
+async def _label(uri: str, labels: FolderLabels) -> Origin:
     """What a file counts as: the workspace's where it lies in a trusted folder, as if a tool had read it."""
-    if not uri.startswith(FILE):
-        return Origin.FILE
-    labels = await asyncio.to_thread(system.folders.labels, *place)
-    is_ours = await labels.is_trusted([path_in(uri)])
+    path = path_in(uri)
+    is_ours = uri.startswith(FILE) and path.startswith("/") and await labels.is_trusted([path])
     return Origin.WORKSPACE if is_ours else Origin.FILE

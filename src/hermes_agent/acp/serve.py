@@ -18,7 +18,7 @@ from hermes_agent.acp.editor import Editor
 from hermes_agent.acp.speech import SPEECHES
 from hermes_agent.acp.transport import PARAMS, StdioTransport, request_id
 from hermes_agent.core.clock import SystemClock
-from hermes_agent.core.errors import AuthRefused, HermesError, NoModel, OutOfCredit, UnknownSession
+from hermes_agent.core.errors import AuthRefused, HermesError, NoModel, OutOfCredit, StoreError, UnknownSession
 from hermes_agent.host.late import late
 from hermes_agent.host.loops import ends_within, told_to_end
 from hermes_agent.host.paths import Home
@@ -59,7 +59,8 @@ OWN = frozenset({"initialize", "authenticate", "logout", "cancel_request"})
 
 
 async def serve(home: Home, handles: tuple[int, int], model: str = "") -> None:
-    """Serve one editor until it closes its side, dies, or the process is asked to end."""
+    """Serve one editor until it closes its side, dies, or the process is asked to end. The process ends soon after,
+    whatever its threads do."""
     with told_to_end(LEAVE_SECONDS) as told:
         async with connected(home, handles, model) as (agent, left):
             ends = [*left, spawn(told.wait(), name="asked to end"), spawn(orphaned(os.getppid()), name="parent")]
@@ -68,7 +69,6 @@ async def serve(home: Home, handles: tuple[int, int], model: str = "") -> None:
                 each.cancel()
             if agent.opened is None or agent.opened.system.settings.acp.on_leave == "stop":
                 ends_within(LEAVE_SECONDS)
-    ends_within(0)
 
 
 async def orphaned(parent: int) -> None:
@@ -131,6 +131,8 @@ class AcpAgent:
             target = self if found[1] in OWN else await self.sessions()
             return await getattr(target, found[1])(request)
         except ValidationError as error:
+            if is_notification:
+                return None
             raise RequestError(PARAMS, _sentence(method, error)) from error
         except HermesError as error:
             raise _refusal(error) from error
@@ -214,5 +216,6 @@ def _refusal(error: HermesError) -> RequestError:
     kind = getattr(error, "error", "") or type(error).__name__
     if kind in NO_KEY:
         return RequestError(AUTH_REQUIRED, str(error), {"authMethods": [SETUP, KEY]})
-    code = FAILED if hasattr(error, "error") else PARAMS
-    return RequestError(code, str(error), {"error": kind} if not isinstance(error, UnknownSession) else None)
+    is_unknown = isinstance(error, UnknownSession)
+    is_ours = hasattr(error, "error") or (isinstance(error, StoreError) and not is_unknown)
+    return RequestError(FAILED if is_ours else PARAMS, str(error), None if is_unknown else {"error": kind})

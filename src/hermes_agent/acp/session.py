@@ -31,7 +31,7 @@ from hermes_agent.core.quick_replies import ONCE, TRUST
 from hermes_agent.host.tasks import spawn
 
 log = logging.getLogger(__name__)
-PAGE = 200
+PAGE, MOST_SHOWN = 200, 2_000
 STOP_SECONDS = 1.5
 """Seconds after a cancel in which the run may end before the prompt is answered without it."""
 REASONS: dict[Outcome | StopReason, schema.StopReason] = {
@@ -264,11 +264,17 @@ class EditorSession(Thread):
         digest = hashlib.sha256("\n".join(each.config for each in servers).encode()).hexdigest()[:32]
         if self.system.settings.acp.trust_servers or await agreed(self.access, digest):
             return True
-        said = "\n".join(f"- {each.name}: {each.where}" for each in servers)
+        said = "\n".join(f"- {each.name}: {_line(each.where)}" for each in servers)
         word = await self.questions.choose("servers", SERVERS.format(said), SERVER_OPTIONS)
         if word == "always":
             await agree(self.access, digest)
         return word in ("once", "always")
+
+
+def _line(text: str) -> str:
+    """A command line or address on one line, so that it can pass for nothing else."""
+    shown, more = "".join(each if each.isprintable() else " " for each in text), len(text) - MOST_SHOWN
+    return f"{shown[:MOST_SHOWN]} (and {more:,} characters more)" if more > 0 else shown
 
 
 def _response(last: Event | None, replies: Sequence[Replied], run: str) -> schema.PromptResponse:

@@ -25,9 +25,12 @@ from hermes_agent.sandbox.walls import Walls
 from hermes_agent.scanner.scan import alarms
 from hermes_agent.skills.depot import JsonFile, own_files, without
 from hermes_agent.skills.skill import PROJECT_FOLDERS
+from hermes_agent.tools.mcp.settings import HANDLE
 
 FILE = "trusted-folders.json"
-SPEAKING = (*CONTEXT_FILES, *OTHER_CONTEXT_FILES, ".mcp.json")
+PROJECT_SERVERS = ".mcp.json"
+SPEAKING = (*CONTEXT_FILES, *OTHER_CONTEXT_FILES, PROJECT_SERVERS)
+MOST_NAMED = 20
 RECEIVED = "received"
 """The folder of a workspace where the gateway puts what people send."""
 LONGEST = 20_000
@@ -122,9 +125,14 @@ class TrustedFolders:
         said = msgspec.json.encode((str(root), speaking, known.doubt if known else ()))
         shown = {name: _difference(before.get(name, ""), text) for name, text in now.items()}
         found = [(name, each) for name, text in now.items() for each in alarms(text)]
-        findings = tuple(f"{name}: {each.category.value}, {each.what}" for name, each in found)
+        findings = [f"{name}: {each.category.value}, {each.what}" for name, each in found]
+        wanted = [
+            f"{name}: servers get {', '.join(secrets)}."
+            for name, text in now.items()
+            if (secrets := _secrets(name, text))
+        ]
         id_ = f"{FOLDER}{hashlib.sha256(said).hexdigest()[:16]}"
-        return News(root=root, files=shown, findings=findings, known=known is not None, id=id_)
+        return News(root=root, files=shown, findings=(*findings, *wanted), known=known is not None, id=id_)
 
     def question(self, workspace: str) -> News | None:
         """What to ask the owner now: once in a process, and not what they declined."""
@@ -321,6 +329,12 @@ def _speaking(root: Path, workspace: Path) -> Iterator[tuple[str, str]]:
     for path in dict.fromkeys(files):
         if path.is_file() and (content := read_small(path, LARGEST)) is not None:
             yield path.relative_to(root).as_posix(), content.decode("utf-8", "replace")
+
+
+def _secrets(name: str, text: str) -> list[str]:
+    """The secrets that the MCP servers of a project's file would get."""
+    found = HANDLE.finditer(text) if name.rpartition("/")[2] == PROJECT_SERVERS else ()
+    return sorted({each[1][:80] for each in found})[:MOST_NAMED]
 
 
 def _kept(text: str) -> str:

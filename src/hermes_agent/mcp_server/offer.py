@@ -4,6 +4,7 @@ skills as prompts."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import mcp_types as types
@@ -43,7 +44,7 @@ class HermesOffer:
     )
 
     def __init__(self, access: Access[System]) -> None:
-        self._access = access
+        self._access = access = replace(access, is_program=True)
         self._own = FixedTools([ConversationTools(access)]).tools("", ())
 
     def tools(self) -> Mapping[str, Tool]:

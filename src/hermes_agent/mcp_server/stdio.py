@@ -12,7 +12,8 @@ from mcp.server.stdio import stdio_server
 
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.operations.access import Access
-from hermes_agent.host.loops import told_to_end
+from hermes_agent.core.clock import SystemClock
+from hermes_agent.host.loops import ends_within, told_to_end
 from hermes_agent.host.paths import Home, current_folder
 from hermes_agent.host.tasks import in_own_thread, spawn
 from hermes_agent.mcp_server.adapter import server_of
@@ -20,6 +21,7 @@ from hermes_agent.mcp_server.offer import HermesOffer
 
 LONGEST = 64 << 20
 """Bytes of one message; the rest of a longer one is no message."""
+LAST_SECONDS, LEAVE_SECONDS = 1.0, 2.0
 
 
 async def serve(home: Home, remark: Callable[[str], None], *, model: str = "") -> None:
@@ -33,9 +35,11 @@ async def serve(home: Home, remark: Callable[[str], None], *, model: str = "") -
             access = Access(system=system, who=system.owner, folder=str(current_folder()))
             server = server_of(HermesOffer(access))
             serving, ending = spawn(_serve(server, wire), name="MCP"), spawn(told.wait(), name="told to end")
-            await asyncio.wait((serving, ending), return_when=asyncio.FIRST_COMPLETED)
-            ending.cancel()
-            serving.cancel()
+            left = spawn(wire.left(), name="the client left")
+            await asyncio.wait((serving, ending, left), return_when=asyncio.FIRST_COMPLETED)
+            ends_within(LEAVE_SECONDS)  # Whatever a thread does then.
+            for each in (serving, ending, left):
+                each.cancel()
             await asyncio.wait((serving,))
 
 
@@ -49,6 +53,7 @@ class Wire:
     or writes them can be cancelled, unlike in the SDK."""
 
     def __init__(self) -> None:
+        self._over = asyncio.Event()
         self._input, self._output = _moved(0, os.open(os.devnull, os.O_RDONLY)), _moved(1, os.dup(2))
 
     def __aiter__(self) -> Wire:
@@ -56,8 +61,14 @@ class Wire:
 
     async def __anext__(self) -> str:
         if not (line := await in_own_thread(partial(self._input.readline, LONGEST))):
+            self._over.set()
             raise StopAsyncIteration
         return line.decode("utf-8", "replace")
+
+    async def left(self) -> None:
+        """Return when the input has ended and the last answers had time to be read."""
+        await self._over.wait()
+        await SystemClock().sleep(LAST_SECONDS)
 
     async def write(self, text: str) -> None:
         """Write a message."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SEND_SECONDS = 10.0
 """How long a sent message's receipt is waited for."""
 MOST_WAIT, GLANCE = 300.0, 0.5
-LARGEST_PAGE = 200
+LARGEST_PAGE, LARGEST_NUMBER = 200, 2**62
 LOCAL = frozenset({"import", "export", "attach", "next"})
 """Verbs for files of this machine, and other words for what a verb does."""
 JSON_TYPES = {
@@ -82,6 +82,7 @@ class ConversationTools:
         Args:
             after: the number after which to read, `next` of the page before
         """
+        after = _entry(after)
         entries = await sessions.read_log(self._access, session, after, _page(limit) * 10)
         said = sessions.messages_in(entries)
         shown = said[: _page(limit)]
@@ -95,7 +96,7 @@ class ConversationTools:
         Args:
             number: the message's, as `messages_read` says it
         """
-        entries = await sessions.read_log(self._access, session, number - 1, 1) if number > 0 else []
+        entries = await sessions.read_log(self._access, session, _entry(number - 1), 1) if number > 0 else []
         parts = [part for each in sessions.messages_in(entries) for part in each.message.parts]
         files = tuple(part for part in parts if isinstance(part, Image | File))
         if not files:
@@ -124,7 +125,7 @@ class ConversationTools:
     async def events_wait(self, cursor: str, session: str = "", seconds: float = 30.0) -> str:
         """Wait until something happened after a cursor, as `events_poll` gives it; no events where nothing did."""
         clock = self._access.system.clock
-        until = clock.monotonic() + min(seconds, MOST_WAIT)
+        until = clock.monotonic() + wait_of(seconds)
         while True:
             found = await self._events(cursor, session, LARGEST_PAGE)
             if found["events"] or clock.monotonic() >= until:
@@ -200,6 +201,15 @@ def _replied(session: str, text: str, state: str, *, is_error: bool = False) -> 
 
 def _page(limit: int) -> int:
     return max(1, min(limit, LARGEST_PAGE))
+
+
+def wait_of(seconds: float) -> float:
+    """The seconds that a call may wait, also where they are no number (NaN)."""
+    return min(MOST_WAIT, seconds) if seconds > 0 else 0.0
+
+
+def _entry(number: int) -> int:
+    return max(0, min(number, LARGEST_NUMBER))
 
 
 def _json(value: object) -> str:

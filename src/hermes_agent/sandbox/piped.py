@@ -14,6 +14,7 @@ from shlex import quote
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Location
+from hermes_agent.host.paths import write_private
 from hermes_agent.host.process import Child, start_detached
 from hermes_agent.host.process_table import MARK
 from hermes_agent.host.tasks import spawn
@@ -178,7 +179,7 @@ class PipedPrograms:
             check_workspace(program.workspace, jail.walls)
         folder = self._folder / program.name
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        (folder / ERRORS).write_bytes(b"")
+        write_private(folder / ERRORS, b"", durable=False)
         mark = f"{folder}#{os.getpid()}.{next(_numbers)}"
         own = self._network.variables() if jail and self._network else {}
         env = {**self._env, **own, **program.env, MARK: mark}

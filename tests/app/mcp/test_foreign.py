@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.mcp.foreign import project_servers, read_servers
+from hermes_agent.app.mcp.foreign import editor_servers, project_servers, read_servers
 from hermes_agent.core.errors import ConfigError
 
 
@@ -41,3 +41,12 @@ def test_what_is_no_json_is_a_sentence(tmp_path: Path):
 
     with pytest.raises(ConfigError, match=r"\.mcp\.json is not JSON"):
         project_servers(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"), [("@scope/my tools", "scope_my_tools"), ("../x", "x"), ("\u202e", "server")]
+)
+def test_a_server_of_an_editor_has_a_name_whatever_the_editor_calls_it(given: str, name: str):
+    (server,) = editor_servers([(given, {"command": "run"})])
+
+    assert server.name == name

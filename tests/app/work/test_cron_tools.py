@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.app.work.cron_drafts import Draft
 from hermes_agent.app.work.cron_jobs import CronService
 from hermes_agent.app.work.cron_tools import CronTools
 from hermes_agent.core.chat import Conversation, Principal, Standing, Standings
 from hermes_agent.core.errors import HermesError, Refused, ToolError
 from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.core.messages import Origin, Trust
+from hermes_agent.providers.demo.script import Say
 from hermes_agent.runs.front import Assignment
 from tests.app.place import Place, place
-from tests.app.work.test_cron import CHANNEL
+from tests.app.work.test_cron import CHANNEL, cron
 from tests.tools.bench import Context
 
 
@@ -137,3 +139,14 @@ async def test_a_guest_and_a_session_without_a_person_make_none(tmp_path: Path):
         here.session = begun.session
         with pytest.raises(ToolError, match="conversation with a person"):
             await here.call("create", schedule="@hourly", prompt="Hi")
+
+
+@pytest.mark.parametrize(("author", "origin"), [("", Origin.OWNER), ("member", Origin.MEMBER)])
+async def test_a_prompt_has_the_label_of_who_wrote_it(tmp_path: Path, author: str, origin: Origin):
+    async with cron(tmp_path, [Say("Noon.")]) as here:
+        draft = Draft(schedule="@daily", prompt="What is the time?", name="job")
+        found = await here.run(await here.service.create(here.who, draft, author=author))
+        entries = await here.place.runtime.store.history.entries(found.session)
+        taken = next(each.event for each in entries if each.event.kind == "message_taken")
+
+    assert [part.origin for part in taken.message.parts if "the time" in part.text] == [origin]

@@ -6,12 +6,20 @@ import json
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from hermes_agent.app.commands.command import Desk
+from hermes_agent.app.commands.mcp import prompt
 from hermes_agent.app.opening import Options
-from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.mcp.servers import read_named
+from hermes_agent.core.chat import Inbound
+from hermes_agent.providers.demo.script import Call, Heard, Piece, Say
+from tests.app.place import Place
 from tests.faults.security.lessons import PAYLOADS, disguised
 from tests.faults.security.test_labels import live
 from tests.learning.harness import Script, learning_place, note, reviewed, skill
@@ -24,7 +32,11 @@ MORE = f"""{ROOMY}mcp_servers:
     command: {sys.executable}
     args: [{WORDS.name}]
     trust: hints
-    effects: {{says: reads, fails: reads, breaks: reads, asks: reads, links: reads}}
+    effects: {{says: reads, fails: reads, breaks: reads, asks: reads, links: reads, shapes: reads, thinks: reads}}
+    sampling: 'on'
+  t:
+    command: {sys.executable}
+    args: [{WORDS.name}, away]
 """
 
 
@@ -46,6 +58,10 @@ WAYS: dict[str, Callable[[int], Call]] = {
     "errors of a tool": using("mcp__s__fails"),
     "errors of the protocol": using("mcp__s__breaks"),
     "links": using("mcp__s__links"),
+    "shapes": using("mcp__s__shapes"),
+    "sampling": using("mcp__s__thinks"),
+    "last words": using("mcp__s__dies"),
+    "words of who is away": lambda _: Call("use_tool", {"name": "mcp_resources", "arguments": {"server": "t"}}),
     "questions": using("mcp__s__asks"),
     "prompts": lambda number: Call(
         "use_tool",
@@ -55,7 +71,45 @@ WAYS: dict[str, Callable[[int], Call]] = {
     "resources": through("mcp_read", uri="note://"),
     "lists of resources": through("mcp_resources"),
 }
-QUICK = ("descriptions", "results", "errors of the protocol", "prompts")
+
+
+def talking(steps: list[Piece], text: str, heard: Heard) -> Piece:
+    """The conversation in steps; where a server asks the model something, its own words."""
+    if "A program asks you something" in heard.system:
+        return Say(text)
+    return steps[heard.turn] if heard.turn < len(steps) else Say("Done.")
+
+
+async def typed(here: Place, _: int) -> Inbound:
+    return here.inbound("Look at it, please")
+
+
+async def attached(here: Place, number: int) -> Inbound:
+    """A message that names a resource."""
+    inbound = here.inbound(f"Look at @s:note://{number} please")
+    access = Access(system=here.runtime, who=here.runtime.owner, folder=here.record.workspace)
+    return replace(inbound, parts=(*inbound.parts, *await read_named(access, inbound.text)))
+
+
+async def commanded(here: Place, number: int) -> Inbound:
+    """A prompt of the server, as a command of the person."""
+    desk = Desk(runtime=here.runtime, record=here.record, inbound=here.inbound(f"/mcp__s__say {number}"))
+    found = await prompt(desk)
+    assert found is not None
+    return found
+
+
+TYPED = {"attached": attached, "commanded": commanded}
+WAYS |= dict.fromkeys(TYPED, lambda _: Call("todo", {}))
+QUICK = (
+    "descriptions",
+    "results",
+    "errors of the protocol",
+    "sampling",
+    "last words",
+    "words of who is away",
+    "attached",
+)
 
 
 @pytest.mark.slow
@@ -75,11 +129,12 @@ async def test_nothing_that_a_server_says_is_learned(tmp_path: Path, way: str, f
         for number, text in list(enumerate(FORMS))[:: 1 if full else 40]:
             await here.type("/new")
             writes = [note(text), skill(f"way-{number}", text)]
-            script.talk = [WAYS[way](number), *writes, Say("Kept.")]
+            steps = [WAYS[way](number), *writes, Say("Kept.")]
+            script.talk = partial(talking, steps, text)
             script.clean = script.raw = [*writes, Say("Kept.")]
-            await here.say("Look at it, please")
+            await here.say(await TYPED.get(way, typed)(here, number))
             await reviewed(here)
             assert live(tmp_path) == "", (way, text)
         messages = [each for exchange in here.server.exchanges if exchange.heard for each in exchange.heard.messages]
 
-    assert way == "questions" or FORMS[0][:40] in str([message.parts for message in messages])
+    assert way in ("questions", "commanded") or FORMS[0][:40] in str([message.parts for message in messages])

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from hermes_agent.core.forms import Field
-from hermes_agent.tools.mcp.questions import fields_of
+from hermes_agent.core.tool import Question
+from hermes_agent.tools.mcp.questions import Exchange, fields_of
+from tests.tools.bench import Context
 
 
 def one(schema: dict, *, required: bool = False) -> Field:
@@ -41,3 +45,15 @@ def test_a_schema_becomes_a_field(schema: dict, field: Field):
 @pytest.mark.parametrize("schema", [{"type": "object"}, {"type": "array", "items": {"type": "object"}}, {}, "text"])
 def test_what_is_no_plain_field_makes_no_form(schema: object):
     assert fields_of({"properties": {"x": schema}}) is None
+
+
+async def test_a_question_of_a_call_that_is_over_is_declined():
+    exchange = Exchange(Context(workspace=""))
+    async with asyncio.timeout(5) as limit:
+        waiting = asyncio.create_task(exchange.ask(Question(text="Who?")))
+        serving = asyncio.create_task(exchange.serve(limit))
+        await asyncio.sleep(0)
+        serving.cancel()
+
+        assert await waiting == ""
+        assert await exchange.ask(Question(text="And now?")) == ""

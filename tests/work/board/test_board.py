@@ -66,15 +66,24 @@ async def test_only_the_owner_says_which_command_checks_a_card(tmp_path: Path):
     async with opened(tmp_path) as board:
         assert (await made(board, check="command:true")).validator == "command:true"
         assert (await made(board, check="tests", by=AGENT)).validator == "command:pytest -q"
-        for by in (AGENT, ANNA):
+        for by in (AGENT, ANNA, replace(ME, tainted=True)):
             with pytest.raises(HermesError, match="no check"):
                 await made(board, by=by, check="command:rm -rf /")
 
 
 async def test_the_words_of_others_keep_their_label(tmp_path: Path):
     async with opened(tmp_path) as board:
-        origins = [(await made(board, by=by)).origin for by in (ME, ANNA, AGENT, replace(AGENT, tainted=True))]
-        assert origins == [Origin.OWNER, Origin.MEMBER, Origin.MODEL, Origin.TOOL]
+        others = replace(ME, tainted=True), replace(AGENT, tainted=True)
+        origins = [(await made(board, by=by)).origin for by in (ME, ANNA, AGENT, *others)]
+        assert origins == [Origin.OWNER, Origin.MEMBER, Origin.MODEL, Origin.MEMBER, Origin.TOOL]
+
+
+async def test_a_card_is_labelled_as_the_worst_of_who_wrote_it(tmp_path: Path):
+    async with opened(tmp_path) as board:
+        card = await made(board)
+        assert (await board.update(replace(AGENT, tainted=True), card.id, priority=1)).origin is Origin.OWNER
+        assert (await board.update(replace(AGENT, tainted=True), card.id, body="More")).origin is Origin.TOOL
+        assert (await board.update(ME, card.id, title="Mine")).origin is Origin.TOOL
 
 
 async def test_odd_titles_are_kept_on_one_line(tmp_path: Path):

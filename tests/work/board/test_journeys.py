@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.messages import Role, ToolResult
+from hermes_agent.core.messages import Origin, Role, ToolResult
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say
 from hermes_agent.store.work.cards import Ending, Reason, Status
 from hermes_agent.work.board.new_cards import NewCard
@@ -60,8 +60,13 @@ async def test_who_waits_for_a_card_begins_with_what_it_left(tmp_path: Path):
 
         await here.until(second.id, Status.DONE)
 
+        (run,) = await here.board.runs.of(second.id)
+        entries = await here.here.runtime.store.history.entries(run.session)
+        parts = [part for each in entries if each.event.kind == "message_taken" for part in each.event.message.parts]
+
         assert len(read) == 2
         assert "The port is 7777." in read[1]
+        assert [part.origin for part in parts if "Find the port" in part.text] == [Origin.OWNER]
 
 
 async def test_a_killed_worker_is_followed_by_one_that_goes_on_in_the_same_session(tmp_path: Path):

@@ -111,9 +111,9 @@ def find_command(line: str) -> tuple[Command, str] | None:
         return None
     name = ALIASES.get(name, name)
     if name not in COMMANDS:
-        near = get_close_matches(name, (*COMMANDS, *ALIASES), n=1, cutoff=CLOSE)
+        near = get_close_matches(name[:80], (*COMMANDS, *ALIASES), n=1, cutoff=CLOSE)
         meant = f"Did you mean `/{near[0]}`?" if near else "See `/help`."
-        raise NoCommand(f"There is no command `/{name}`. {ELSEWHERE.get(name, meant)}")
+        raise NoCommand(f"There is no command `/{name[:80]}`. {ELSEWHERE.get(name, meant)}")
     return command_of(name), rest.strip()
 
 

@@ -79,7 +79,7 @@ def editor_servers(given: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[Serv
     a secret: an editor's settings may come from a project."""
     if any(HANDLE.search(str(value)) for _, entry in given for value in entry.values()):
         raise ConfigError("An editor's MCP server may name no secret: put the server into config.yaml.")
-    named = {_UNSAFE.sub("_", name)[:40]: _settings(entry) for name, entry in given}
+    named = {_UNSAFE.sub("_", name).lstrip("_-")[:40] or "server": _settings(entry) for name, entry in given}
     if len(named) < len(given):
         raise ConfigError("Two MCP servers of the editor have the same name.")
     return servers_of(named, EDITOR)

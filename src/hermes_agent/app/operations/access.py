@@ -53,7 +53,8 @@ class OfflineSystem:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access(Generic[S]):
     """One person's access to a system. `where` is the conversation they ask from: what others there could read is
-    limited (None: nobody else reads). `session` is their current session, `folder` their working folder.
+    limited (None: nobody else reads). `session` is their current session, `folder` their working folder. Where a
+    program's model writes with their rights (`is_program`), its words count as a member's.
 
     Operations raise `HermesError` for what the person may not do; what they may not know is reported as missing.
     """
@@ -63,6 +64,7 @@ class Access(Generic[S]):
     where: Conversation | None = None
     session: str = ""
     folder: str = ""
+    is_program: bool = False
 
     @property
     def sees_all(self) -> bool:

@@ -75,7 +75,13 @@ def by_of(access: Access[HomeSystem]) -> By:
     """The person as an actor on the board. Where others read along, the owner too sees only what is theirs."""
     role = Role.OWNER if access.sees_all else Role.MEMBER
     is_private = access.where is None or access.where.is_private
-    return By(name=access.who.key, role=role, sees_all=access.sees_all and is_private, folder=access.folder)
+    return By(
+        name=access.who.key,
+        role=role,
+        sees_all=access.sees_all and is_private,
+        tainted=access.is_program,
+        folder=access.folder,
+    )
 
 
 async def list_cards(

@@ -13,6 +13,7 @@ from hermes_agent.app.work.cron_blueprints import BlueprintFacts, blueprint_fact
 from hermes_agent.app.work.cron_drafts import Draft
 from hermes_agent.app.work.cron_imports import Imported, import_jobs, imported_text
 from hermes_agent.app.work.cron_jobs import CronService, InstantFacts, JobFacts, job_line, job_text, run_line
+from hermes_agent.core.chat import Standing
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.work.cron.records import InstantState, Job, JobState
 from hermes_agent.work.cron.schedule import instants, local
@@ -65,7 +66,7 @@ async def create_job(access: Access[HomeSystem], schedule: str, prompt: str = ""
     """Make a job."""
     where = access.where.key if access.where is not None else ""
     draft = _draft(schedule=schedule, prompt=prompt, **given)
-    return await _facts(access, jobs_of(access).create(access.who, draft, where))
+    return await _facts(access, jobs_of(access).create(access.who, draft, where, _author(access)))
 
 
 async def list_blueprints(access: Access[HomeSystem]) -> list[BlueprintFacts]:
@@ -87,7 +88,12 @@ async def use_blueprint(access: Access[HomeSystem], skill: str, slots: Sequence[
 
 async def edit_job(access: Access[HomeSystem], job: str, **given: Any) -> JobFacts:  # noqa: ANN401  what options gave
     """Change a job."""
-    return await _facts(access, jobs_of(access).edit(access.who, job, _draft(**given)))
+    return await _facts(access, jobs_of(access).edit(access.who, job, _draft(**given), _author(access)))
+
+
+def _author(access: Access[HomeSystem]) -> str:
+    """Whose words a job is written in; empty: the person's."""
+    return Standing.MEMBER.value if access.is_program else ""
 
 
 async def show_job(access: Access[HomeSystem], job: str) -> JobFacts:

@@ -33,7 +33,7 @@ BACK = 1000
 """Entries at the end of a log among which those after a time are looked for first."""
 OLDEST = 86_400.0
 """Seconds after which a cursor is not gone on from."""
-CURSOR = re.compile(r"(\d+\.\d+)((?: \w+:\d+)*)")
+CURSOR = re.compile(r"(\d{1,15}\.\d{1,9})((?: \w+:\d{1,18})*)")
 
 
 @dataclass(slots=True, kw_only=True)

@@ -38,7 +38,7 @@ SESSION = re.compile(r"\d{8}_\d{6}_[0-9a-f]{6}")
 PAGE = 200
 """Sessions that are read at a time, and of which those of one chat are listed."""
 FIRST_ENTRIES = 8
-LONGEST_WORDS = 200
+LONGEST_WORDS, LONGEST_TITLE = 200, 1_000
 DELETED, UNDONE = "The session is deleted.", "What started it was undone."
 
 
@@ -46,7 +46,7 @@ async def get_session(access: Access[HomeSystem], session: str) -> SessionRecord
     """The session of that id. Raises `UnknownSession`."""
     record = await access.system.store.sessions.get(session) if SESSION.fullmatch(session) else None
     if record is None or not (access.sees_all or record.principal == access.who.key):
-        raise UnknownSession(f"There is no session {session} of yours.")
+        raise UnknownSession(f"There is no session {session[:80]} of yours.")
     return record
 
 
@@ -165,7 +165,9 @@ async def search_messages(access: Access[HomeSystem], words: str, limit: int) ->
 
 
 async def rename_session(access: Access[HomeSystem], session: str, title: str) -> SessionRecord:
-    """Change the title of a session. Raises `UnknownSession`."""
+    """Change the title of a session. Raises `UnknownSession`, `HermesError` for one that is too long."""
+    if len(title) > LONGEST_TITLE:
+        raise HermesError(f"A title has at most {LONGEST_TITLE:,} characters.")
     await get_session(access, session)
     await (access.system.hermes or access.system.store.sessions).rename(session, title)
     return await get_session(access, session)

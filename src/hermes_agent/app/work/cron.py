@@ -163,7 +163,8 @@ class CronSessions:
         standing = self.standings.of(job.principal)
         if job.plan.author == "agent":
             return Origin.MODEL
-        return Origin.OWNER if standing is Standing.OWNER else Origin.MEMBER
+        is_theirs = standing is Standing.OWNER and job.plan.author != Standing.MEMBER.value
+        return Origin.OWNER if is_theirs else Origin.MEMBER
 
 
 def _material(what: str, said: str) -> list[Text]:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,17 +24,20 @@ from hermes_agent.core.messages import Origin, Quoted
 from hermes_agent.host.tasks import first_of, spawn
 from hermes_agent.store.mcp.catalogue import McpPrompt, McpTool
 from hermes_agent.tools.mcp.link import Listing, Lost, Malformed, Setup, Streams
+from hermes_agent.tools.mcp.listing import LONGEST_SAID, MOST_DESCRIBED, TOO_LARGE, is_bounded
 from hermes_agent.tools.mcp.questions import NO, Exchange, Reply, ask_address, ask_form, current
 from hermes_agent.tools.mcp.transport import ListFilter
 from hermes_agent.version import VERSION
 
-MOST_PAGES, MOST_LISTED = 100, 5_000
+MOST_PAGES, MOST_LISTED, MOST_PROMPTS, MOST_ARGUMENTS = 100, 5_000, 500, 50
 CLOSED = types.CONNECTION_CLOSED
-TERMINATED = "Session terminated"
+TERMINATED, LOST = "Session terminated", ("Connection closed", "SSE stream ")
+"""How the SDK words a loss. Servers use the code of one for errors of their own."""
 CLOSE_SECONDS = 5.0
 FAILURES = (MCPError, HermesError, OSError, RuntimeError, ValueError, httpx2.HTTPError, ExceptionGroup)
 """What a server, its program or its address may do to us. Groups are of the SDK's own tasks."""
 T = TypeVar("T")
+Said = TypeVar("Said", McpTool, McpPrompt)
 log = logging.getLogger(__name__)
 
 
@@ -60,7 +64,7 @@ class Connection:
 
     def end(self, why: str) -> None:
         """Have it end; `why` is told to who still waits."""
-        self.why = self.why or why
+        self.why = self.why or self.setup.redact(why)
         self._over.set()
 
     async def close(self) -> None:
@@ -84,7 +88,7 @@ class Connection:
         except FAILURES as error:
             cause = first_of(error)
             is_closed = isinstance(cause, MCPError) and cause.code == CLOSED
-            self.why = self.why if self.why and is_closed else _words(cause)
+            self.why = self.why if self.why and is_closed else self.setup.redact(_words(cause))
             log.info("The MCP server %s: %s", self.setup.server.name, self.why)
         finally:
             self._over.set()
@@ -176,31 +180,30 @@ class Connection:
         self._dropped.clear()
         able = client.server_capabilities
         info = client.server_info
-        tools = [
-            McpTool(
-                name=each.name,
-                description=each.description or each.title or "",
-                parameters=each.input_schema,
-                reads=bool(each.annotations and each.annotations.read_only_hint),
-                idempotent=bool(each.annotations and each.annotations.idempotent_hint),
-            )
-            for each in (await self._pages(client.list_tools, "tools") if able.tools is not None else ())
-        ]
+        tools = await self._pages(client.list_tools, "tools", _tool) if able.tools is not None else []
         tools += [McpTool(name=name, why=why) for name, why in self._dropped.items()]
-        prompts = await self._pages(client.list_prompts, "prompts") if able.prompts is not None else ()
+        prompts: list[McpPrompt] = []
+        if able.prompts is not None:
+            with suppress(ToolError):  # Its tools can be used without them.
+                prompts = await self._pages(client.list_prompts, "prompts", _prompt)
         return Listing(
             version=str(client.protocol_version),
-            title=(info.title or info.name)[:200] if info else "",
+            title=self.setup.redact((info.title or info.name)[:LONGEST_SAID]) if info else "",
             tools=tuple(tools),
-            prompts=tuple(map(_prompt, prompts)),
+            prompts=tuple(prompts[:MOST_PROMPTS]),
         )
 
-    async def _pages(self, ask: Callable[..., Coroutine[Any, Any, Any]], kind: str) -> list[Any]:
-        found: list[Any] = []
+    async def _pages(
+        self, ask: Callable[..., Coroutine[Any, Any, Any]], kind: str, made: Callable[[Any], Said]
+    ) -> list[Said]:
+        found: list[Said] = []
         cursor: str | None = None
         for _ in range(MOST_PAGES):
             page = await self._guarded(ask(cursor=cursor))
-            found += getattr(page, kind)
+            found += [
+                replace(each, description=self.setup.redact(each.description))
+                for each in map(made, getattr(page, kind))
+            ]
             cursor = page.next_cursor
             if not cursor or len(found) >= MOST_LISTED:
                 break
@@ -223,7 +226,7 @@ class Connection:
         try:
             return await asked
         except MCPError as error:
-            if error.code == CLOSED or error.message == TERMINATED:
+            if error.message == TERMINATED or (error.code == CLOSED and error.message.startswith(LOST)):
                 self.end(error.message if error.message != "Connection closed" else "the connection was closed")
                 raise Lost(self.why, unsent=error.message == TERMINATED) from error
             said = Quoted(text=error.message, origin=Origin.TOOL)
@@ -249,13 +252,26 @@ class _Filtered:
         return await self._inner.__aexit__(*error)
 
 
+def _tool(tool: types.Tool) -> McpTool:
+    """A tool, with no more of it than is kept."""
+    is_small, hints = is_bounded(tool.input_schema), tool.annotations
+    return McpTool(
+        name=tool.name[: LONGEST_SAID + 1],
+        description=(tool.description or tool.title or "")[:MOST_DESCRIBED],
+        parameters=tool.input_schema if is_small else {},
+        reads=bool(hints and hints.read_only_hint),
+        idempotent=bool(hints and hints.idempotent_hint),
+        why="" if is_small else TOO_LARGE,
+    )
+
+
 def _prompt(prompt: types.Prompt) -> McpPrompt:
-    arguments = prompt.arguments or ()
+    arguments = (prompt.arguments or ())[:MOST_ARGUMENTS]
     return McpPrompt(
-        name=prompt.name,
-        description=prompt.description or prompt.title or "",
-        arguments=tuple(each.name for each in arguments),
-        required=tuple(each.name for each in arguments if each.required),
+        name=prompt.name[:LONGEST_SAID],
+        description=(prompt.description or prompt.title or "")[:MOST_DESCRIBED],
+        arguments=tuple(each.name[:LONGEST_SAID] for each in arguments),
+        required=tuple(each.name[:LONGEST_SAID] for each in arguments if each.required),
     )
 
 

@@ -43,12 +43,14 @@ class Listing:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
     """How to connect: `streams` opens the transport, and is told what to call once it has ended; `changed` is called
-    when the server says that its tools changed; `is_alive`: whether its program, if it has one, still runs. `sample`
-    asks the model for a server (None: it may not), with the question's instructions and text; raises `HermesError`."""
+    when the server says that its tools changed; `is_alive`: whether its program, if it has one, still runs; `redact`
+    takes secrets out of what is kept of its words. `sample` asks the model for a server (None: it may not), with the
+    question's instructions and text; raises `HermesError`."""
 
     server: Server
     workspace: str
     streams: Callable[[Callable[[str], None]], AbstractAsyncContextManager[Streams]]
     changed: Callable[[], None]
     is_alive: Callable[[], bool]
+    redact: Callable[[str], str]
     sample: Callable[[Exchange, str, str], Awaitable[str]] | None = None

@@ -15,11 +15,13 @@ from hermes_agent.core.tool import Answer, CallContext, CallFacts
 from hermes_agent.store.mcp.catalogue import McpTool
 from hermes_agent.tools.mcp.settings import McpServerSettings, Server
 
-LONGEST_NAME = 64
+LONGEST_NAME, LONGEST_SAID = 64, 200
+"""Characters of a name for a model, and of one that a server says."""
 LARGEST_SCHEMA = 100_000
 MOST_DESCRIBED = 4_000
 SUMMARY_CHARS = 100
 DEEPEST = 40
+TOO_LARGE = f"its parameters are larger than {LARGEST_SCHEMA:,} characters, or nested more than {DEEPEST} deep"
 _UNSAFE = re.compile(r"[^a-zA-Z0-9_-]")
 Fits = Callable[[ToolSchema], str]
 """Why no dialect's model could be offered the tool; empty: each could."""
@@ -57,7 +59,7 @@ def judged(server: Server, tools: Sequence[McpTool], fits: Fits) -> tuple[McpToo
         described = tool.description[:MOST_DESCRIBED]
         found.append(
             McpTool(
-                name=tool.name[:200] if tool.name.isprintable() else ascii(tool.name)[:200],
+                name=(tool.name if tool.name.isprintable() else ascii(tool.name))[:LONGEST_SAID],
                 description=described,
                 parameters=kept,
                 reads=tool.reads,
@@ -69,16 +71,16 @@ def judged(server: Server, tools: Sequence[McpTool], fits: Fits) -> tuple[McpToo
 
 
 def _wrong_with(server: Server, tool: McpTool, seen: set[str], fits: Fits) -> str:
-    if not tool.name or not tool.name.isprintable() or len(tool.name) > 200:
+    if not tool.name or not tool.name.isprintable() or len(tool.name) > LONGEST_SAID:
         return "its name is empty, too long, or holds control characters"
     if tool.name in seen:
         return "another tool of this server has the same name"
-    if not _is_bounded(tool.parameters):
-        return f"its parameters are larger than {LARGEST_SCHEMA:,} characters, or nested more than {DEEPEST} deep"
+    if not is_bounded(tool.parameters):
+        return TOO_LARGE
     return fits(ToolSchema(name=tool_name(server.name, tool.name), description="-", parameters=tool.parameters))
 
 
-def _is_bounded(schema: object) -> bool:
+def is_bounded(schema: object) -> bool:
     """Whether a schema is small enough to be looked at; stops as soon as it is not."""
     left, size = [(schema, 0)], 0
     while left:

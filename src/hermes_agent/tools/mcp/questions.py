@@ -14,9 +14,12 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.forms import Field, FieldType
 from hermes_agent.core.section import short_hash
 from hermes_agent.core.tool import CallContext, Question
+from hermes_agent.tools.mcp.listing import is_bounded
 
 MOST_QUESTIONS = 20
 """Questions of one call; further ones are declined."""
+MOST_FIELDS = 50
+"""Fields of one form; one with more is declined."""
 MOST_TEXT = 2_000
 OPENED, DECLINED = "opened", "decline"
 TYPES: Mapping[str, FieldType] = {"string": "text", "number": "number", "integer": "integer", "boolean": "boolean"}
@@ -40,19 +43,31 @@ class Exchange:
     def __init__(self, context: CallContext) -> None:
         self.context = context
         self._asked: asyncio.Queue[tuple[Question, asyncio.Future[str]]] = asyncio.Queue()
+        self._open: list[asyncio.Future[str]] = []
         self._count = self.samples = 0
+        self._is_over = False
 
     async def ask(self, question: Question) -> str:
-        """Have the call's task ask it; empty where the person declined, or nobody is there."""
+        """Have the call's task ask it; empty where the person declined, nobody is there, or the call is over."""
         self._count += 1
-        if self._count > MOST_QUESTIONS:
+        if self._is_over or self._count > MOST_QUESTIONS:
             return ""
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._open.append(answer)
         await self._asked.put((question, answer))
         return await answer
 
     async def serve(self, limit: asyncio.Timeout) -> None:
         """Put the questions to the person, one after the other; the time that they need does not count."""
+        try:
+            await self._served(limit)
+        finally:
+            self._is_over = True
+            for answer in self._open:
+                if not answer.done():
+                    answer.set_result("")
+
+    async def _served(self, limit: asyncio.Timeout) -> None:
         loop = asyncio.get_running_loop()
         while True:
             question, answer = await self._asked.get()
@@ -100,8 +115,8 @@ async def ask_address(server: str, message: str, url: str, exchange: Exchange) -
 
 def fields_of(schema: Mapping[str, Any]) -> tuple[Field, ...] | None:
     """The fields of a form's schema; None for one that is no plain form."""
-    properties, required = schema.get("properties", {}), schema.get("required") or ()
-    if not isinstance(properties, Mapping) or not isinstance(required, list | tuple):
+    properties, required = schema.get("properties", {}), _list(schema.get("required"))
+    if not isinstance(properties, Mapping) or len(properties) > MOST_FIELDS or not is_bounded(schema):
         return None
     found = [_field(str(name), each, name in required) for name, each in properties.items()]
     return tuple(each for each in found if each) if all(found) else None
@@ -112,9 +127,11 @@ def _field(name: str, schema: object, required: bool) -> Field | None:
         return None
     several = schema.get("type") == "array"
     items = schema.get("items", {}) if several else schema
-    named = (items.get("oneOf") or items.get("anyOf")) if isinstance(items, Mapping) else None
-    choices, labels = tuple(items.get("enum") or ()), tuple(schema.get("enumNames") or ())
-    if isinstance(named, list) and all(isinstance(each, Mapping) and "const" in each for each in named):
+    if not isinstance(items, Mapping):
+        return None
+    named = _list(items.get("oneOf") or items.get("anyOf"))
+    choices, labels = tuple(_list(items.get("enum"))), tuple(map(str, _list(schema.get("enumNames"))))
+    if named and all(isinstance(each, Mapping) and "const" in each for each in named):
         choices = tuple(each["const"] for each in named)
         labels = tuple(str(each.get("title", each["const"])) for each in named)
     kind: FieldType | None = TYPES.get(str(schema.get("type")))
@@ -130,3 +147,7 @@ def _field(name: str, schema: object, required: bool) -> Field | None:
         default=json.dumps(schema["default"]) if schema.get("default") is not None else "",
         required=required,
     )
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []

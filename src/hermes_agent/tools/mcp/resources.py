@@ -10,11 +10,10 @@ from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
+from hermes_agent.store.mcp.catalogue import McpPrompt
 from hermes_agent.tools.mcp.results import all_contents, joined, parts_of
 from hermes_agent.tools.mcp.servers import McpServers
 from hermes_agent.tools.mcp.settings import Server
-
-MOST_LISTED = 200
 
 
 class ResourceTools:
@@ -35,7 +34,7 @@ class ResourceTools:
         page = await self._servers.ask(found, ("list_resources",), context, {"cursor": cursor or None})
         rows = [
             {"uri": str(each.uri), "name": each.title or each.name, "type": each.mime_type or ""}
-            for each in page.resources[:MOST_LISTED]
+            for each in page.resources
         ]
         if not cursor:
             rows += [
@@ -68,8 +67,8 @@ class ResourceTools:
         """
         found = self._server(server)
         if not name:
-            await self._servers.connected(found, context.workspace, context.session)
-            return self._prompts(found)
+            link = await self._servers.refresh(found, context.workspace, context.session)
+            return _listed(link.prompts)
         result = await self._servers.ask(found, ("get_prompt", name, dict(arguments or {})), context)
         parts = (part for message in result.messages for part in parts_of(message.content))
         return Answer(parts=joined(parts, "(empty)"))
@@ -80,19 +79,19 @@ class ResourceTools:
             page = await self._servers.ask(server, ("list_resource_templates",), context)
         except ToolError:
             return ()
-        return page.resource_templates[:MOST_LISTED]  # type: ignore[no-any-return]  # of the SDK
-
-    def _prompts(self, server: Server) -> Answer:
-        known = self._servers.known.get(server.name)
-        rows = [
-            {"name": each.name, "description": each.description, "arguments": each.arguments, "required": each.required}
-            for each in (known.link.prompts if known else ())
-        ]
-        text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows) or "There are none."
-        return Answer(parts=(Text(text=text, origin=Origin.TOOL),))
+        return page.resource_templates  # type: ignore[no-any-return]  # of the SDK
 
     def _server(self, name: str) -> Server:
         servers: Mapping[str, Server] = self._servers.servers
         if name not in servers:
             raise ToolError(f"There is no MCP server `{name[:80]}`. There are: {', '.join(servers)}.")
         return servers[name]
+
+
+def _listed(prompts: Sequence[McpPrompt]) -> Answer:
+    rows = [
+        {"name": each.name, "description": each.description, "arguments": each.arguments, "required": each.required}
+        for each in prompts
+    ]
+    text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows) or "There are none."
+    return Answer(parts=(Text(text=text, origin=Origin.TOOL),))

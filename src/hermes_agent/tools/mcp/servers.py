@@ -99,6 +99,7 @@ class McpServers:
         self._places: defaultdict[tuple[str, str, str], Place] = defaultdict(Place)
         self._listing: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
+        self._trying: list[asyncio.Task[None]] = []
 
     async def load(self) -> None:
         """Read the rows that changed."""
@@ -119,6 +120,7 @@ class McpServers:
         new = [each for each in self.servers.values() if self._is_new(each, workspace)]
         untried = {each.name for each in new} - self.known.keys()
         tasks = {each.name: spawn(self._try(each, workspace), name=f"MCP server {each.name}") for each in new}
+        self._trying = [each for each in (*self._trying, *tasks.values()) if not each.done()]
         if untried:
             await asyncio.wait([tasks[name] for name in untried], timeout=NEW_SECONDS)
 
@@ -131,9 +133,9 @@ class McpServers:
         with suppress(HermesError):
             await self.refresh(server, workspace)
 
-    async def refresh(self, server: Server, workspace: str) -> McpLink:
+    async def refresh(self, server: Server, workspace: str, session: str = "") -> McpLink:
         """Ask a server what it offers, now. Raises `ToolError`."""
-        connection = await self.connected(server, workspace, lists=False)
+        connection = await self.connected(server, workspace, session, lists=False)
         try:
             await self._list(server, connection)
         except TimeoutError as error:
@@ -163,6 +165,7 @@ class McpServers:
                 await self._note(server, str(error))
                 raise ToolError(place.away.words(server.name, self._clock)) from error
             place.away = None
+            _end_idle(place, place.connection)
         if lists:
             self._relist(server, place.connection)
         return place.connection
@@ -305,23 +308,14 @@ class McpServers:
             raise
         finally:
             place.calls -= 1
-            self._end_idle(place, connection)
-
-    def _end_idle(self, place: Place, connection: Connection) -> None:
-        """Have the connection end once nobody used it for a while."""
-
-        def end() -> None:
-            if not place.calls:
-                spawn(connection.close(), name="end of an idle MCP server")
-
-        if place.idle is not None:
-            place.idle.cancel()
-        place.idle = asyncio.get_running_loop().call_later(connection.setup.server.settings.idle, end)
+            _end_idle(place, connection)
 
     async def close(self) -> None:
-        """End all connections."""
-        for task in list(self._listing.values()):
+        """End all connections, also those that are being opened."""
+        for task in (*self._listing.values(), *self._trying):
             task.cancel()
+        if self._trying:
+            await asyncio.wait(self._trying)
         for place in self._places.values():
             if place.idle is not None:
                 place.idle.cancel()
@@ -329,6 +323,18 @@ class McpServers:
         async with asyncio.TaskGroup() as group:
             for connection in open_:
                 group.create_task(connection.close())
+
+
+def _end_idle(place: Place, connection: Connection) -> None:
+    """Have the connection end once nobody used it for a while."""
+
+    def end() -> None:
+        if not place.calls:
+            spawn(connection.close(), name="end of an idle MCP server")
+
+    if place.idle is not None:
+        place.idle.cancel()
+    place.idle = asyncio.get_running_loop().call_later(connection.setup.server.settings.idle, end)
 
 
 async def _probed(connection: Connection) -> None:

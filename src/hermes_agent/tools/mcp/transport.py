@@ -32,7 +32,11 @@ LOUD = 10
 READ_SECONDS = 300.0
 LAST_SECONDS = 0.5
 """Seconds after a program's last words in which its exit code is waited for."""
-_ID = re.compile(rb'"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)')
+EDGE = 4096
+"""Bytes at either end of a message in which its id is looked for."""
+_ID, _MARK = rb'"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)', rb'"jsonrpc"\s*:\s*"2\.0"'
+_NAMED = rb"(?:%b\s*,\s*%b|%b\s*,\s*%b)" % (_MARK, _ID, _ID, _MARK)
+_FIRST, _LAST = re.compile(rb"\s*\{\s*" + _NAMED), re.compile(_NAMED + rb"\s*\}\s*$")
 log = logging.getLogger(__name__)
 Dropped = Callable[[str, str], None]
 """Called with a tool's name and the reason why it was taken out of a listing."""
@@ -136,7 +140,7 @@ async def _hear(program: Piped, messages: Any, ended: Callable[[str], None]) -> 
     strange, why = 0, ""
     try:
         async for line in _lines(program):
-            if (item := _message(line)) is not None:
+            if item := _message(line) or _message(_refusal(line, line, b"The answer is no message.")):
                 await messages.send(item)
                 continue
             strange += 1
@@ -174,25 +178,30 @@ def _last_words(program: Piped) -> str:
 
 async def _lines(program: Piped) -> AsyncIterator[bytes]:
     """Lines of bounded length; a longer one becomes an error for the request that it answers."""
-    kept, skipping = bytearray(), False
+    kept, head = bytearray(), b""
     while chunk := await program.read():
         *whole, rest = chunk.split(b"\n")
         for piece in whole:
             kept += piece
-            if not skipping and kept.strip():
-                yield bytes(kept)
+            line = _refusal(head, kept, b"The answer is longer than %d MB." % (LONGEST_MESSAGE >> 20)) if head else kept
+            if line.strip():
+                yield bytes(line)
             kept.clear()
-            skipping = False
+            head = b""
         kept += rest
-        if not skipping and len(kept) > LONGEST_MESSAGE:
-            skipping = True
-            if found := _ID.search(kept[:4096]):
-                yield _TOO_LONG % (found[1], LONGEST_MESSAGE >> 20)
-        if skipping:
-            kept.clear()
+        if head or len(kept) > LONGEST_MESSAGE:
+            head = head or bytes(kept[:EDGE])
+            del kept[:-EDGE]
 
 
-_TOO_LONG = b'{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"The answer is longer than %d MB."}}'
+def _refusal(head: bytes, tail: bytes | bytearray, why: bytes) -> bytes:
+    """An error for the request that an answer names, which begins and ends so; empty where it names none. Some programs
+    write the id first, and some last."""
+    named = _FIRST.match(head[:EDGE]) or _LAST.search(tail[-EDGE:])
+    return _ERROR % (named[1] or named[2], why) if named else b""
+
+
+_ERROR = b'{"jsonrpc":"2.0","id":%b,"error":{"code":-32603,"message":"%b"}}'
 
 
 class _Bounded(httpx2.AsyncByteStream):

@@ -123,6 +123,8 @@ class Board:
             if found.status in CLOSED:
                 raise NotMoved(f"{found.id} is {found.status}: it is not changed any more.")
             new = replace(found, **given)  # type: ignore[arg-type]  # the names are those of `NewCard`
+            if not given.keys().isdisjoint(("title", "body")):
+                new = replace(new, origin=max(found.origin, origin_of(by), key=lambda each: each.trust))
             return Change(card=new, kind="updated", by=by.name, text=", ".join(sorted(given)))
 
         return await self.cards.change(card, decide, promote)

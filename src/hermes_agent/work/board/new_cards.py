@@ -132,7 +132,7 @@ class NewCards:
             return check
         if check in self._settings.checks:
             return f"{COMMAND}{self._settings.checks[check].command}"
-        if check.startswith(COMMAND) and by.role is Role.OWNER:
+        if check.startswith(COMMAND) and by.role is Role.OWNER and not by.tainted:
             return check
         if check.startswith(REVIEWER) and check.removeprefix(REVIEWER) in profiles(self._home):
             return check
@@ -189,7 +189,7 @@ def origin_of(by: By) -> Origin:
     """The label of what an actor writes."""
     match by.role:
         case Role.OWNER:
-            return Origin.OWNER
+            return Origin.MEMBER if by.tainted else Origin.OWNER
         case Role.MEMBER:
             return Origin.MEMBER
         case Role.BOARD:

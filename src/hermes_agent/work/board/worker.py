@@ -258,7 +258,8 @@ class CardWorker:
         view = await self._board.view(self._by, card.id)
         for parent in view.parents:
             found = await self._board.cards.get(parent.id)
-            parts.append(_runtime(f"\n\nParent {found.id} ({found.title}) left this:\n"))
+            titled = Text(text=found.title, origin=found.origin)
+            parts += [_runtime(f"\n\nParent {found.id} ("), titled, _runtime(") left this:\n")]
             parts.append(Text(text=found.summary or "nothing", origin=Origin.TOOL))
         return (*parts, *last_words(view.events))
 
