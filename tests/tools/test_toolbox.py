@@ -130,7 +130,7 @@ def test_many_tools_that_come_and_go_are_counted_by_what_their_names_begin_with(
     many = [from_function(f"mcp__b__{n}", lambda: "", "Does it.", ()) for n in range(30)]
 
     async def told(tools):
-        return await PassingTools(Toolbox((), found=lambda: tools)).words("s", "")
+        return await PassingTools(Toolbox((), found=lambda: tools), lambda _: "").words("s", "")
 
     assert asyncio.run(told(few)).endswith("mcp__a__0, mcp__a__1, mcp__a__2.")
     assert asyncio.run(told([*few, *many])).endswith("calls them: mcp__a__* (3), mcp__b__* (30).")

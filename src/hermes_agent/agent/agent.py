@@ -156,7 +156,7 @@ class RunContext:
         self._within = within
         self._calls = 0
         self.inner, self.origin = Trust.CLEAN, Origin.RUNTIME
-        self.attach = False
+        self.attach, self.handle = False, ""
         self.begun_at = NOWHERE
         self.asked_for = 0.0
 
@@ -214,6 +214,11 @@ class RunContext:
         answer = await self._within(ToolCall(id=f"{self._call.id}.{self._calls}", name=name, arguments=arguments))
         self.inner = max(self.inner, *map(trust_of, answer.parts))
         return answer
+
+    async def hold(self, handle: str) -> None:
+        """Record under which name the effect goes on elsewhere."""
+        await self._journal.commit(changes=[self._journal.hold_effect(self._call.id, handle)])
+        self.handle = handle
 
     async def ask(self, question: Question) -> str:
         """Ask the person; the question is logged once, however often the call is retried."""

@@ -37,8 +37,9 @@ class Exchange:
     """One call under way, and the questions that its server asks meanwhile. The call's own task puts them to the
     person, so that a stop of the run ends the waiting too."""
 
-    def __init__(self, context: CallContext) -> None:
-        self.context = context
+    def __init__(self, context: CallContext, seconds: float) -> None:
+        self.context, self._seconds = context, seconds
+        self.limit = asyncio.timeout(self._left)
         self._asked: asyncio.Queue[tuple[Question, asyncio.Future[str]]] = asyncio.Queue()
         self._count = self.samples = 0
 
@@ -51,9 +52,18 @@ class Exchange:
         await self._asked.put((question, answer))
         return await answer
 
-    async def serve(self, limit: asyncio.Timeout) -> None:
+    @property
+    def _left(self) -> float:
+        left = self.context.seconds_left()
+        return self._seconds if left is None else min(left, self._seconds)
+
+    def extend(self) -> None:
+        """The server's time to answer begins anew."""
+        self.limit.reschedule(asyncio.get_running_loop().time() + self._left)
+
+    async def serve(self) -> None:
         """Put the questions to the person, one after the other; the time that they need does not count."""
-        loop = asyncio.get_running_loop()
+        loop, limit = asyncio.get_running_loop(), self.limit
         while True:
             question, answer = await self._asked.get()
             left = (limit.when() or loop.time()) - loop.time()

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ValidationError
 
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.piped import ERRORS, Piped
-from hermes_agent.tools.mcp.link import Streams
+from hermes_agent.tools.mcp.listing import Streams
 
 LONGEST_MESSAGE = 16 << 20
 """Bytes of one message; the answer to a request that is longer becomes an error."""
