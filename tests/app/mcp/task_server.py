@@ -63,7 +63,9 @@ class Tasks(Extension):
         calls = {"get": self.get, "update": self.update, "cancel": self.cancel}
         return [MethodBinding(f"tasks/{verb}", Params, call) for verb, call in calls.items()]
 
-    async def intercept_tool_call(self, params: types.CallToolRequestParams, ctx: ServerRequestContext, call_next: CallNext) -> HandlerResult:
+    async def intercept_tool_call(
+        self, params: types.CallToolRequestParams, ctx: ServerRequestContext, call_next: CallNext
+    ) -> HandlerResult:
         if params.name == "quick":
             return await call_next(ctx)
         task, given = uuid.uuid4().hex, params.arguments or {}

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,8 @@ async def test_a_task_goes_on_where_its_server_is_started_anew(tmp_path: Path):
         while not lines(call, "looks"):
             await asyncio.sleep(0.02)
         for process in call.processes("t"):
-            os.kill(process, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
 
         assert await running == "did this"
         assert len(lines(call, "starts")) == 1

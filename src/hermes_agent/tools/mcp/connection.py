@@ -122,7 +122,9 @@ class Connection:
                     read.close(), write.close()
                     yield first
                     return
-            async with made(_Given(read, write, self._drop), mode=version, prior_discover=found, extensions=[Tasks()]) as client:
+            async with made(
+                _Given(read, write, self._drop), mode=version, prior_discover=found, extensions=[Tasks()]
+            ) as client:
                 yield client
 
     def _drop(self, name: str, why: str) -> None:
@@ -143,8 +145,8 @@ class Connection:
             with suppress(ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
                 async with client.listen(**what) as changes:
                     agreed.set_result(bool(changes.honored.resource_subscriptions))
-                    async for event in changes:
-                        self.setup.changed(getattr(event, "uri", ""))
+                    async for _ in changes:
+                        pass  # `_hear` hears the same.
             if not agreed.done():
                 agreed.set_result(False)
 

@@ -70,7 +70,6 @@ class Setup:
     sample: Callable[[Exchange, str, str], Awaitable[str]] | None = None
 
 
-
 class Calls(Protocol):
     """Calls a tool of a server. Raises `ToolError`."""
 
