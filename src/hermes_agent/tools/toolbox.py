@@ -248,8 +248,8 @@ class _UseTool:
 
 
 class PassingTools:
-    """Prompt tail source (`agent.tail.TailSource`) that lists tools which come and go, and `news` of who has them, beside
-    each message."""
+    """Prompt tail source (`agent.tail.TailSource`) that lists tools which come and go, and `news` of who has them,
+    beside each message."""
 
     name = "Tools that come and go"
     origin = Origin.TOOL

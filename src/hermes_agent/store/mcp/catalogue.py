@@ -49,8 +49,8 @@ class McpLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpTool:
-    """A tool as its server describes it. `reads` is the server's hint; `tasks`: its calls may go on as tasks; `why` says
-    why it is quarantined (empty: it is not)."""
+    """A tool as its server describes it. `reads` is the server's hint; `tasks`: its calls may go on as tasks; `why`
+    says why it is quarantined (empty: it is not)."""
 
     name: str
     description: str = ""
