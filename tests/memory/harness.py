@@ -52,6 +52,7 @@ class Call:
     attach: bool = False
     begun_at: Location = field(default_factory=Location)
     handle: str = ""
+    run: str = ""
 
     @property
     def key(self) -> str:

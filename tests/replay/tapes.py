@@ -90,7 +90,7 @@ class Context:
     attach = False
     trust = Trust.CLEAN
     begun_at = Location()
-    handle = ""
+    handle = run = ""
 
     def __init__(self, call: str) -> None:
         self.key = f"{SESSION}-{call}"

@@ -24,6 +24,7 @@ class Context:
     attach: bool = False
     begun_at: Location = field(default_factory=Location)
     handle: str = ""
+    run: str = ""
     left: float | None = None
     trust: Trust = Trust.CLEAN
     answers: list[str] = field(default_factory=list)

@@ -171,6 +171,11 @@ class RunContext:
         return self._session.id
 
     @property
+    def run(self) -> str:
+        """The run's id."""
+        return self._session.run
+
+    @property
     def turn(self) -> int:
         """The number of the session's turn that the call belongs to."""
         return self._session.turn

@@ -53,7 +53,7 @@ class CallContext(Protocol):
     - `trust` is the worst class of what the model saw when it made the call;
     - `seconds_left` is the time until the run's deadline, None without one;
     - `progress` shows a line to whoever watches; it never blocks;
-    - `session` and `workspace` name the conversation and its absolute working folder;
+    - `session`, `run` and `workspace` name the conversation, its run and its absolute working folder;
     - `speakers` are the principals (`platform:user`) whose words the run works on; `speaker` is the only one, empty
       where several spoke;
     - `use` calls another tool on behalf of this one: permission, guardrails, logged intent and result are as for any
@@ -69,6 +69,9 @@ class CallContext(Protocol):
 
     @property
     def session(self) -> str: ...
+
+    @property
+    def run(self) -> str: ...
 
     @property
     def workspace(self) -> str: ...

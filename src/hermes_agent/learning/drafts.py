@@ -172,6 +172,7 @@ class OtherWriters:
     attach: bool = False
     begun_at: Location = NOWHERE
     handle: str = ""
+    run: str = ""
 
     @property
     def speakers(self) -> frozenset[str]:

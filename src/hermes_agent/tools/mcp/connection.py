@@ -243,7 +243,8 @@ class Connection:
         return found[:MOST_LISTED]
 
     async def ask(self, method: str, *arguments: Any, exchange: Exchange | None = None, **named: Any) -> Any:  # noqa: ANN401 - results of the SDK
-        """Call a method of the SDK's client, or one beside them; questions of the server go to `exchange`. Raises `Lost`, `ToolError`."""
+        """Call a method of the SDK's client, or one beside them; questions of the server go to `exchange`. Raises
+        `Lost`, `ToolError`."""
         client = await self._opened
         own = self._own.get(method)
         act = partial(own, client) if own else getattr(client, method)

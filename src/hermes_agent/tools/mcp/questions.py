@@ -41,7 +41,7 @@ class Exchange:
         self.context, self._seconds = context, seconds
         self.limit = asyncio.timeout(self._left)
         self._asked: asyncio.Queue[tuple[Question, asyncio.Future[str]]] = asyncio.Queue()
-        self._count = self.samples = 0
+        self._count = 0
 
     async def ask(self, question: Question) -> str:
         """Have the call's task ask it; empty where the person declined, or nobody is there."""
