@@ -51,7 +51,6 @@ class Call:
     workspace: str = "/"
     attach: bool = False
     begun_at: Location = field(default_factory=Location)
-    handle: str = ""
     run: str = ""
 
     @property

@@ -90,7 +90,7 @@ class Context:
     attach = False
     trust = Trust.CLEAN
     begun_at = Location()
-    handle = run = ""
+    run = ""
 
     def __init__(self, call: str) -> None:
         self.key = f"{SESSION}-{call}"
@@ -109,7 +109,7 @@ class Context:
         return "yes"
 
     async def hold(self, handle: str) -> None:
-        self.handle = handle
+        self.begun_at = Location(handle=handle)
 
     async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         self.used.append((name, dict(arguments)))

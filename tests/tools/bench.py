@@ -23,7 +23,6 @@ class Context:
     call: str = "call_1"
     attach: bool = False
     begun_at: Location = field(default_factory=Location)
-    handle: str = ""
     run: str = ""
     left: float | None = None
     trust: Trust = Trust.CLEAN
@@ -64,7 +63,7 @@ class Context:
         return self.answers.pop(0)
 
     async def hold(self, handle: str) -> None:
-        self.handle = handle
+        self.begun_at = replace(self.begun_at, handle=handle)
 
     def delegating(self, goals: Mapping[str, str]) -> AbstractAsyncContextManager[None]:
         self.delegated = dict(goals)

@@ -326,7 +326,7 @@ async def _run(agent: Agent, session: Session, journal: Journal, item: Planned, 
             await hook.before_call(proposed)
         await _declare(agent, session, journal, item, proposed.facts, context.key)
     else:
-        context.begun_at, context.handle = await journal.begun(item.call.id)
+        context.begun_at = await journal.begun_at(item.call.id)
     journal.alive()
     context.origin = proposed.facts.origin
     return await proposed.tool.run(proposed.arguments, context)

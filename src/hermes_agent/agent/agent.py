@@ -156,7 +156,7 @@ class RunContext:
         self._within = within
         self._calls = 0
         self.inner, self.origin = Trust.CLEAN, Origin.RUNTIME
-        self.attach, self.handle = False, ""
+        self.attach = False
         self.begun_at = NOWHERE
         self.asked_for = 0.0
 
@@ -221,9 +221,9 @@ class RunContext:
         return answer
 
     async def hold(self, handle: str) -> None:
-        """Record under which name the effect goes on elsewhere."""
+        """Record the handle under which the effect goes on elsewhere."""
         await self._journal.commit(changes=[self._journal.hold_effect(self._call.id, handle)])
-        self.handle = handle
+        self.begun_at = replace(self.begun_at, handle=handle)
 
     async def ask(self, question: Question) -> str:
         """Ask the person; the question is logged once, however often the call is retried."""

@@ -220,11 +220,10 @@ class Journal:
         at, intent = self._clock.now(), replace(intent, summary=self.redact(intent.summary))
         return lambda tx: self._store.effects.intend(tx, self._lease, intent, at)
 
-    async def begun(self, call_id: str) -> tuple[Location, str]:
-        """The location and the handle of an open call."""
+    async def begun_at(self, call_id: str) -> Location:
+        """The location of an open call."""
         records = await self._store.effects.open(self.session.id)
-        found = (each for each in records if each.intent.call_id == call_id)
-        return next(((each.intent.location, each.handle) for each in found), (NOWHERE, ""))
+        return next((each.intent.location for each in records if each.intent.call_id == call_id), NOWHERE)
 
     def hold_effect(self, call_id: str, handle: str) -> Change:
         """The handle of a call, as a change of a commit."""

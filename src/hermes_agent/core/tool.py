@@ -48,8 +48,8 @@ class CallContext(Protocol):
     - `key` is the idempotency key `session/call id`, the same when the call is retried after a crash; filesystem-safe;
     - `attach` is True where an earlier process may have started this effect (`exec` tools look for it before they
       start); `begun_at` is the location that this attempt recorded;
-    - `hold` records under which name the effect goes on elsewhere, durable when it returns; `handle` is that name, also
-      in the call that is made again after a crash, and empty before;
+    - `hold` records the handle under which the effect goes on elsewhere, as a part of `begun_at`, durable when it
+      returns;
     - `trust` is the worst class of what the model saw when it made the call;
     - `seconds_left` is the time until the run's deadline, None without one;
     - `progress` shows a line to whoever watches; it never blocks;
@@ -87,9 +87,6 @@ class CallContext(Protocol):
 
     @property
     def begun_at(self) -> Location: ...
-
-    @property
-    def handle(self) -> str: ...
 
     @property
     def trust(self) -> Trust: ...

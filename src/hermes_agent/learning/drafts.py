@@ -171,7 +171,6 @@ class OtherWriters:
     trust: Trust = Trust.CLEAN
     attach: bool = False
     begun_at: Location = NOWHERE
-    handle: str = ""
     run: str = ""
 
     @property

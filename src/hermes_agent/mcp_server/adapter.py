@@ -63,7 +63,7 @@ class InputNeeded(Exception):
 class Call:
     """The `CallContext` of a tool that a client calls. `request` and `params` are the SDK's."""
 
-    session = run = workspace = speaker = handle = ""
+    session = run = workspace = speaker = ""
     speakers: Set[str] = frozenset()
     attach, trust = False, Trust.OUTSIDE
     begun_at = Location()

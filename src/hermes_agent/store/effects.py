@@ -34,12 +34,11 @@ class Intent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectRecord:
-    """State of one call; `at` is when its intent was committed, `handle` the name under which it goes on elsewhere."""
+    """State of one call; `at` is when its intent was committed."""
 
     intent: Intent
     state: EffectState
     at: float
-    handle: str = ""
 
 
 class Effects(TimedTables):
@@ -55,7 +54,7 @@ class Effects(TimedTables):
         await tx.run(INTEND, lease.lane, *facts, state, now, storable(where.machine), storable(where.place), where.boot)
 
     async def hold(self, tx: Transaction, lease: Lease, call_id: str, handle: str) -> None:
-        """Record under which name the call goes on elsewhere. Raises `LostLease`."""
+        """Record the handle under which the call goes on elsewhere. Raises `LostLease`."""
         await fence(tx, lease)
         await tx.run(HOLD, lease.lane, call_id, storable(handle))
 
@@ -71,6 +70,6 @@ class Effects(TimedTables):
 
 def _record(row: Row) -> EffectRecord:
     call_id, tool, effect, key, summary, state, at, machine, place, boot, handle = row
-    location = Location(machine=machine, place=place, boot=boot)
+    location = Location(machine=machine, place=place, boot=boot, handle=handle)
     intent = Intent(call_id=call_id, tool=tool, effect=Effect(effect), key=key, summary=summary, location=location)
-    return EffectRecord(intent=intent, state=EffectState(state), at=at, handle=handle)
+    return EffectRecord(intent=intent, state=EffectState(state), at=at)

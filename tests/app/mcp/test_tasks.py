@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.effects import Effect
+from hermes_agent.core.effects import Effect, Location
 from hermes_agent.core.errors import OutcomeUnknown, ToolError
 from tests.app.mcp.calling import TASKS, Calling, calling, plain
 
@@ -33,7 +33,7 @@ async def test_a_task_is_followed_to_its_end(tmp_path: Path):
         effects = {name: tool.facts({}, "/").effect for name, tool in call.tools().items() if name.startswith("mcp__")}
 
         assert said == "did this"
-        assert lines(call, "starts") == [context.handle]
+        assert lines(call, "starts") == [context.begun_at.handle]
         assert "working on it" in context.lines
         assert set(effects.values()) == {Effect.EXEC}
         assert await call("mcp__t__quick") == "done"
@@ -64,10 +64,10 @@ async def test_a_call_made_again_takes_up_its_task_or_says_that_nobody_knows(tmp
         begun = {"until": time.time() + 0.3, "tool": "work", "given": {"name": "this"}}
         (call.workspace / "t1.json").write_text(json.dumps(begun))
 
-        assert await call("mcp__t__work", call.context(attach=True, handle="t1")) == "did this"
-        for more in ({}, {"handle": "gone"}):
+        assert await call("mcp__t__work", call.context(attach=True, begun_at=Location(handle="t1"))) == "did this"
+        for where in (Location(), Location(handle="gone")):
             with pytest.raises(OutcomeUnknown, match="is unknown"):
-                await call("mcp__t__work", call.context(attach=True, **more))
+                await call("mcp__t__work", call.context(attach=True, begun_at=where))
         assert lines(call, "starts") == []
 
 

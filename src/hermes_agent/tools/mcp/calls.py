@@ -37,7 +37,7 @@ class McpCalls:
         """Call a tool, or follow the task that this call began before a crash. Raises `ToolError`, also for what a
         server does wrong."""
         again = effect_of(server.settings, tool) in AGAIN
-        if context.attach and not (again or context.handle):
+        if context.attach and not (again or context.begun_at.handle):
             raise OutcomeUnknown(f"Interrupted: no task of the MCP server {server.name} is known. {UNKNOWN}")
         named = {"progress_callback": _progress(context)}
         what = ("call_tool", tool.name, dict(arguments))
@@ -55,17 +55,19 @@ class McpCalls:
         """Call a method of the SDK's client, again where the connection was lost and nothing happened or `again` says
         that it may. Raises `ToolError`."""
         for is_last in (False, True):
-            if context.handle:
-                what, named, again = ("follow_task", what[1], context.handle), {}, True
+            if context.begun_at.handle:
+                what, named, again = ("follow_task", what[1], context.begun_at.handle), {}, True
             try:
                 return await self._asked(server, what, context, named or {})
             except (Lost, TimeoutError) as error:
                 nothing = again or (isinstance(error, Lost) and error.unsent)
-                if isinstance(error, Lost) and (nothing or context.handle) and not is_last:
+                if isinstance(error, Lost) and (nothing or context.begun_at.handle) and not is_last:
                     continue
                 why = f"did not answer in time (`timeout` {server.settings.timeout:g} s)"
                 why = f"went away during the call ({error})" if isinstance(error, Lost) else why
-                kind, more = (ToolError, "") if nothing and not context.handle else (OutcomeUnknown, f" {UNKNOWN}")
+                kind, more = (
+                    (ToolError, "") if nothing and not context.begun_at.handle else (OutcomeUnknown, f" {UNKNOWN}")
+                )
                 raise kind(f"The MCP server {server.name} {why}.{more}") from error
         raise AssertionError("the second try ends it")
 
@@ -94,8 +96,8 @@ class McpCalls:
                 finally:
                     serving.cancel()
         except (TimeoutError, asyncio.CancelledError):
-            looking = spawn(_given_up(connection, context.handle), name="look after an MCP server")
-            if context.handle:
+            looking = spawn(_given_up(connection, context.begun_at.handle), name="look after an MCP server")
+            if context.begun_at.handle:
                 await asyncio.wait((looking,), timeout=PROBE_SECONDS)
             raise
         finally:

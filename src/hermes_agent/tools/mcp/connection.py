@@ -116,7 +116,11 @@ class Connection:
             cache=None,
         )
         async with self.setup.streams(self.end) as (read, write), read, write:
-            async with made(_Given(read.clone(), write.clone(), self._drop)) as first:
+            async with (
+                read.clone() as own_read,
+                write.clone() as own_write,
+                made(_Given(own_read, own_write, self._drop)) as first,
+            ):
                 version, found = first.protocol_version, first.session.discover_result
                 if found is None or TASKS not in (found.capabilities.extensions or {}):
                     read.close(), write.close()

@@ -6,9 +6,8 @@ import random
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -65,9 +64,10 @@ def test_a_task_is_taken_up_after_a_kill_and_never_begun_twice(tmp_path: Path, f
         for number in range(rounds):
             child = started("-z", f"Do n{number}", home=home, folder=work, CUSTOM_API_KEY=KEY)
             while len(set(lines(work / "looks"))) <= number:
-                assert child.poll() is None, said_by(child)
-                time.sleep(0.02)
-            time.sleep(chance.uniform(0, 0.6))
+                with suppress(subprocess.TimeoutExpired):
+                    raise AssertionError(child.communicate(timeout=0.02))
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(chance.uniform(0, 0.6))
             child.kill()
             child.communicate()
             replies.append(said_by(started("-c", "-z", "", home=home, folder=work, CUSTOM_API_KEY=KEY)).out.strip())
