@@ -51,6 +51,18 @@ def lines(path: Path) -> list[str]:
     return path.read_text().split("\n")[:-1] if path.exists() else []
 
 
+def killed_at_work(home: Path, work: Path, number: int, later: float) -> None:
+    """Begin a run, and kill it a moment after the server was asked how its task stands."""
+    child = started("-z", f"Do n{number}", home=home, folder=work, CUSTOM_API_KEY=KEY)
+    while len(set(lines(work / "looks"))) <= number:
+        with suppress(subprocess.TimeoutExpired):
+            raise AssertionError(child.communicate(timeout=0.02))
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(later)
+    child.kill()
+    child.communicate()
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_task_is_taken_up_after_a_kill_and_never_begun_twice(tmp_path: Path, full: bool):
@@ -62,14 +74,7 @@ def test_a_task_is_taken_up_after_a_kill_and_never_begun_twice(tmp_path: Path, f
         typed(home, "mcp", "test", "t")
         replies = []
         for number in range(rounds):
-            child = started("-z", f"Do n{number}", home=home, folder=work, CUSTOM_API_KEY=KEY)
-            while len(set(lines(work / "looks"))) <= number:
-                with suppress(subprocess.TimeoutExpired):
-                    raise AssertionError(child.communicate(timeout=0.02))
-            with suppress(subprocess.TimeoutExpired):
-                child.wait(chance.uniform(0, 0.6))
-            child.kill()
-            child.communicate()
+            killed_at_work(home, work, number, chance.uniform(0, 0.6))
             replies.append(said_by(started("-c", "-z", "", home=home, folder=work, CUSTOM_API_KEY=KEY)).out.strip())
 
     assert replies == [f"did n{number}" for number in range(rounds)]

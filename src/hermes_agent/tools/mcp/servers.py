@@ -108,6 +108,7 @@ class McpServers:
         self._catalogue, self._connect, self._clock, self._fits = catalogue, connect, clock, fits
         self._places: defaultdict[tuple[str, str, str], Place] = defaultdict(Place)
         self._listing: dict[str, asyncio.Task[None]] = {}
+        self._trying: set[asyncio.Task[None]] = set()
         self._again: set[str] = set()
 
     async def load(self) -> None:
@@ -129,6 +130,9 @@ class McpServers:
         new = [each for each in self.servers.values() if self._is_new(each, workspace)]
         untried = {each.name for each in new} - self.known.keys()
         tasks = {each.name: spawn(self._try(each, workspace), name=f"MCP server {each.name}") for each in new}
+        for task in tasks.values():
+            self._trying.add(task)
+            task.add_done_callback(self._trying.discard)
         if untried:
             await asyncio.wait([tasks[name] for name in untried], timeout=NEW_SECONDS)
 
@@ -264,8 +268,10 @@ class McpServers:
 
     async def close(self) -> None:
         """End all connections."""
-        for task in list(self._listing.values()):
+        for task in (under_way := [*self._listing.values(), *self._trying]):
             task.cancel()
+        if under_way:
+            await asyncio.wait(under_way)
         for place in self._places.values():
             if place.idle is not None:
                 place.idle.cancel()

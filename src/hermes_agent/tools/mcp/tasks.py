@@ -13,6 +13,7 @@ from mcp.client.context import ClientRequestContext
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
 from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
+from pydantic import Field
 
 from hermes_agent.core.errors import OutcomeUnknown, ToolError
 from hermes_agent.core.messages import Origin, Quoted
@@ -27,7 +28,7 @@ GONE = (types.INVALID_PARAMS, types.METHOD_NOT_FOUND, types.MISSING_REQUIRED_CLI
 
 class _Begun(types.Result):
     result_type: Literal["task"] = "task"
-    task_id: str
+    task_id: str = Field(min_length=1, max_length=1_000)
 
 
 class _State(types.Result):

@@ -62,10 +62,6 @@ class ListFilter:
     async def __anext__(self) -> SessionMessage | Exception:
         return self._cleaned(await self._stream.__anext__())
 
-    async def receive(self) -> SessionMessage | Exception:
-        """The next message."""
-        return self._cleaned(await self._stream.receive())
-
     async def __aenter__(self) -> ListFilter:
         await self._stream.__aenter__()
         return self
