@@ -24,7 +24,7 @@ from hermes_agent.core.messages import Origin, Quoted
 from hermes_agent.host.tasks import first_of, spawn
 from hermes_agent.store.mcp.catalogue import McpPrompt, McpTool
 from hermes_agent.tools.mcp.listing import Listing, Lost, Malformed, Setup, Streams
-from hermes_agent.tools.mcp.questions import NO, Exchange, Reply, ask_address, ask_form, current
+from hermes_agent.tools.mcp.questions import NO, Exchange, ask_address, ask_form, current
 from hermes_agent.tools.mcp.tasks import TASKS, Tasks, end_task, follow_task
 from hermes_agent.tools.mcp.transport import ListFilter
 from hermes_agent.version import VERSION
@@ -174,19 +174,12 @@ class Connection:
         context: ClientRequestContext,  # noqa: ARG002 - as above
         params: types.ElicitRequestParams,
     ) -> types.ElicitResult:
-        exchange = self._exchange()
-        reply = await self._asked(exchange, params) if exchange is not None else NO
-        return types.ElicitResult(
-            action=reply.action, content=dict(reply.content) if reply.content is not None else None
-        )
-
-    async def _asked(self, exchange: Exchange, params: types.ElicitRequestParams) -> Reply:
-        name = self.setup.server.name
-        match params:
-            case types.ElicitRequestURLParams(message=message, url=url):
-                return await ask_address(name, message, url, exchange)
-            case types.ElicitRequestFormParams(message=message, requested_schema=schema):
-                return await ask_form(name, message, schema, exchange)
+        exchange, name, reply = self._exchange(), self.setup.server.name, NO
+        if exchange is not None and isinstance(params, types.ElicitRequestURLParams):
+            reply = await ask_address(name, params.message, params.url, exchange)
+        elif exchange is not None and isinstance(params, types.ElicitRequestFormParams):
+            reply = await ask_form(name, params.message, params.requested_schema, exchange)
+        return types.ElicitResult(**reply)
 
     async def _sample(
         self,

@@ -6,10 +6,9 @@ import asyncio
 import json
 from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import Any, Literal
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.forms import Field, FieldType
 from hermes_agent.core.section import short_hash
@@ -22,15 +21,9 @@ OPENED, DECLINED = "opened", "decline"
 TYPES: Mapping[str, FieldType] = {"string": "text", "number": "number", "integer": "integer", "boolean": "boolean"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """A person's answer to a server: `accept` with the values, `decline`, or `cancel`."""
-
-    action: Literal["accept", "decline", "cancel"]
-    content: Mapping[str, Any] | None = None
-
-
-NO = Reply(action="decline")
+Reply: TypeAlias = Mapping[str, Any]
+"""A person's answer to a server, as the protocol has it: its `action`, and the `content` of a form."""
+NO: Reply = {"action": "decline"}
 
 
 class Exchange:
@@ -88,11 +81,11 @@ async def ask_form(server: str, message: str, schema: Mapping[str, Any], exchang
     text = f"The MCP server {server} asks: {message[:MOST_TEXT]}"
     if not fields:
         question = Question(text=text, choices=("accept", DECLINED), about=short_hash(text))
-        return Reply(action="accept", content={}) if await exchange.ask(question) == "accept" else NO
+        return {"action": "accept", "content": {}} if await exchange.ask(question) == "accept" else NO
     said = await exchange.ask(
         Question(text=text, fields=fields, about=short_hash(json.dumps(schema, default=str) + text))
     )
-    return Reply(action="accept", content=json.loads(said)) if said else NO
+    return {"action": "accept", "content": json.loads(said)} if said else NO
 
 
 async def ask_address(server: str, message: str, url: str, exchange: Exchange) -> Reply:
@@ -105,7 +98,7 @@ async def ask_address(server: str, message: str, url: str, exchange: Exchange) -
         "Open it yourself if you trust it, and answer here when you are done."
     )
     said = await exchange.ask(Question(text=text, choices=(OPENED, DECLINED), about=short_hash(text)))
-    return Reply(action="accept") if said == OPENED else NO
+    return {"action": "accept"} if said == OPENED else NO
 
 
 def fields_of(schema: Mapping[str, Any]) -> tuple[Field, ...] | None:
