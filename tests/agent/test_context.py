@@ -1,7 +1,10 @@
 """What a call may use of its run."""
 
+import asyncio
 import time
 
+from hermes_agent.core.effects import Effect
+from hermes_agent.core.errors import LostLease
 from hermes_agent.core.events import ToolProgress
 from hermes_agent.core.spending import Limits
 from hermes_agent.providers.demo.script import Call, Say
@@ -53,3 +56,28 @@ async def test_progress_is_shown_and_not_kept(tmp_path):
 
         assert [event.text for event in shown if isinstance(event, ToolProgress)] == ["half"]
         assert "tool_progress" not in await harness.kinds()
+
+
+async def test_a_call_made_again_has_the_handle_that_it_held(tmp_path):
+    seen = []
+
+    async def command(_, context):
+        seen.append((context.attach, context.begun_at.handle))
+        if len(seen) == 1:
+            await context.hold("task 7")
+            assert context.begun_at.handle == "task 7"
+            raise LostLease("The process dies.")
+        return "done"
+
+    model = ScriptedModel([Call("command", id="c1"), Say("Done.")])
+    harness = Harness(tmp_path, model, (Piece("command", command, Effect.EXEC),))
+    async with harness.open():
+        await harness.tell("Go")
+        async with asyncio.timeout(5):
+            while not seen:
+                await asyncio.sleep(0.01)
+    async with harness.open():
+        await harness.hermes.resume(harness.session)
+        await harness.ended(0)
+
+    assert seen == [(False, ""), (True, "task 7")]

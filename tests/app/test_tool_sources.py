@@ -56,6 +56,9 @@ class Changing:
     async def look(self, workspace: str) -> None:
         pass
 
+    def news(self, session: str) -> str:
+        return ""
+
     async def close(self) -> None:
         self.closed += 1
 

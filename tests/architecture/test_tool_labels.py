@@ -9,8 +9,7 @@ OUTSIDE = {
     "recall_add": "an external memory says what it likes when it refuses",
     "recall_search": "an external memory holds anything",
     "mcp_prompt": "a server says what it likes",
-    "mcp_read": "a server says what it likes",
-    "mcp_resources": "a server says what it likes",
+    "mcp_resource": "a server says what it likes",
     "fact_feedback": "quotes a fact of the memory",
     "fact_retract": "quotes a fact of the memory",
 }

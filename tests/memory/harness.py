@@ -51,6 +51,7 @@ class Call:
     workspace: str = "/"
     attach: bool = False
     begun_at: Location = field(default_factory=Location)
+    run: str = ""
 
     @property
     def key(self) -> str:
@@ -60,6 +61,9 @@ class Call:
         return None
 
     def progress(self, text: str) -> None: ...
+
+    async def hold(self, handle: str) -> None:
+        raise AssertionError
 
     async def ask(self, question: object) -> str:
         raise AssertionError

@@ -90,6 +90,7 @@ class Context:
     attach = False
     trust = Trust.CLEAN
     begun_at = Location()
+    run = ""
 
     def __init__(self, call: str) -> None:
         self.key = f"{SESSION}-{call}"
@@ -106,6 +107,9 @@ class Context:
     async def ask(self, question: Question) -> str:
         self.asked.append(question.text)
         return "yes"
+
+    async def hold(self, handle: str) -> None:
+        self.begun_at = Location(handle=handle)
 
     async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         self.used.append((name, dict(arguments)))

@@ -32,6 +32,18 @@ async def test_an_intent_made_again_keeps_its_record(store: Store):
     assert record.at == 1.0
 
 
+async def test_an_effect_keeps_the_handle_under_which_it_goes_on_elsewhere(store: Store):
+    lease = await claimed(store)
+    await store.write(lambda tx: store.effects.intend(tx, lease, intent()))
+
+    await store.write(lambda tx: store.effects.hold(tx, lease, "c1", "task 7"))
+
+    (record,) = await store.effects.open("s1")
+    assert record.intent.location.handle == "task 7"
+    with pytest.raises(LostLease):
+        await store.write(lambda tx: store.effects.hold(tx, replace(lease, epoch=0), "c1", "another"))
+
+
 async def test_a_finished_effect_is_not_open_again(store: Store):
     lease = await claimed(store)
     await store.write(lambda tx: store.effects.intend(tx, lease, intent()))

@@ -23,6 +23,7 @@ class Context:
     call: str = "call_1"
     attach: bool = False
     begun_at: Location = field(default_factory=Location)
+    run: str = ""
     left: float | None = None
     trust: Trust = Trust.CLEAN
     answers: list[str] = field(default_factory=list)
@@ -60,6 +61,9 @@ class Context:
         if not self.answers:
             raise Refused("Nobody is there to answer.")
         return self.answers.pop(0)
+
+    async def hold(self, handle: str) -> None:
+        self.begun_at = replace(self.begun_at, handle=handle)
 
     def delegating(self, goals: Mapping[str, str]) -> AbstractAsyncContextManager[None]:
         self.delegated = dict(goals)

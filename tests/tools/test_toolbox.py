@@ -129,11 +129,12 @@ def test_many_tools_that_come_and_go_are_counted_by_what_their_names_begin_with(
     few = [from_function(f"mcp__a__{n}", lambda: "", "Does it.", ()) for n in range(3)]
     many = [from_function(f"mcp__b__{n}", lambda: "", "Does it.", ()) for n in range(30)]
 
-    async def told(tools):
-        return await PassingTools(Toolbox((), found=lambda: tools)).words("s", "")
+    async def told(tools, news=""):
+        return await PassingTools(Toolbox((), found=lambda: tools), lambda _: news).words("s", "")
 
     assert asyncio.run(told(few)).endswith("mcp__a__0, mcp__a__1, mcp__a__2.")
     assert asyncio.run(told([*few, *many])).endswith("calls them: mcp__a__* (3), mcp__b__* (30).")
+    assert asyncio.run(told(few, "These changed.")).endswith("mcp__a__2.\nThese changed.")
 
 
 def test_what_came_is_found_and_what_went_is_not():

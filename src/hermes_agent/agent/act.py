@@ -325,7 +325,7 @@ async def _run(agent: Agent, session: Session, journal: Journal, item: Planned, 
         for hook in agent.hooks:
             await hook.before_call(proposed)
         await _declare(agent, session, journal, item, proposed.facts, context.key)
-    elif before is Effect.EXEC:
+    else:
         context.begun_at = await journal.begun_at(item.call.id)
     journal.alive()
     context.origin = proposed.facts.origin
@@ -365,7 +365,8 @@ async def _declare(agent: Agent, session: Session, journal: Journal, item: Plann
     if facts.effect is Effect.READS:
         journal.live(started)
         return
-    location = agent.location if facts.effect is Effect.EXEC else None
+    is_elsewhere = item.tool is not None and Capability.MCP in item.tool.needs  # Its server has the record.
+    location = agent.location if facts.effect is Effect.EXEC and not is_elsewhere else None
     intent = Intent(
         call_id=item.call.id,
         tool=item.name,

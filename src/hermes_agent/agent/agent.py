@@ -171,6 +171,11 @@ class RunContext:
         return self._session.id
 
     @property
+    def run(self) -> str:
+        """The run's id."""
+        return self._session.run
+
+    @property
     def turn(self) -> int:
         """The number of the session's turn that the call belongs to."""
         return self._session.turn
@@ -214,6 +219,11 @@ class RunContext:
         answer = await self._within(ToolCall(id=f"{self._call.id}.{self._calls}", name=name, arguments=arguments))
         self.inner = max(self.inner, *map(trust_of, answer.parts))
         return answer
+
+    async def hold(self, handle: str) -> None:
+        """Record the handle under which the effect goes on elsewhere."""
+        await self._journal.commit(changes=[self._journal.hold_effect(self._call.id, handle)])
+        self.begun_at = replace(self.begun_at, handle=handle)
 
     async def ask(self, question: Question) -> str:
         """Ask the person; the question is logged once, however often the call is retried."""

@@ -221,9 +221,13 @@ class Journal:
         return lambda tx: self._store.effects.intend(tx, self._lease, intent, at)
 
     async def begun_at(self, call_id: str) -> Location:
-        """The location in the intent of an open call."""
+        """The location of an open call."""
         records = await self._store.effects.open(self.session.id)
         return next((each.intent.location for each in records if each.intent.call_id == call_id), NOWHERE)
+
+    def hold_effect(self, call_id: str, handle: str) -> Change:
+        """The handle of a call, as a change of a commit."""
+        return lambda tx: self._store.effects.hold(tx, self._lease, call_id, handle)
 
     def finish_effect(self, call_id: str) -> Change:
         """The end of the effect, as a change of the commit of its result."""

@@ -277,7 +277,7 @@ async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
         Now(own.clock),
         ThisRun(attended=attended, reading=process.options.reading),
         snapshot.needs.get(Todos),
-        PassingTools(toolbox),
+        PassingTools(toolbox, snapshot.toolkit.news),
         *offer.tail,
         *([recall] if recall else []),
         *work.tails,

@@ -23,7 +23,8 @@ class ToolSource(Protocol):
       toolsets;
     - `subscribe` has `changed` called in the event loop after each change of `tools`;
     - `ready` is awaited before each run, and is quick; `look` is awaited when a model searches for tools in a
-      workspace, and takes some seconds at most; both are only for `dynamic` sources;
+      workspace, and takes some seconds at most; `news` is what else changed, for the next message of a session; all
+      three are only for `dynamic` sources;
     - `quarantined`: tools that cannot be offered, with the reason;
     - `close` releases its resources.
     """
@@ -41,6 +42,8 @@ class ToolSource(Protocol):
     async def ready(self) -> None: ...
 
     async def look(self, workspace: str) -> None: ...
+
+    def news(self, session: str) -> str: ...
 
     async def close(self) -> None: ...
 
@@ -79,6 +82,10 @@ class FixedTools:
 
     async def look(self, workspace: str) -> None:
         """There is nothing else."""
+
+    def news(self, session: str) -> str:  # noqa: ARG002 - the Protocol's shape
+        """Nothing."""
+        return ""
 
     async def close(self) -> None:
         """Nothing is held."""

@@ -194,6 +194,10 @@ class Toolkit:
         for source in self._passing(session):
             await source.ready()
 
+    def news(self, session: str) -> str:
+        """What else changed of the dynamic sources, for the next message."""
+        return "\n".join(filter(None, (source.news(session) for source in self._passing(session))))
+
     async def _look(self, session: str, workspace: str) -> None:
         for source in self._passing(session):
             await source.look(workspace)

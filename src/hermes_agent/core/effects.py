@@ -52,11 +52,13 @@ class EffectState(StrEnum):
 class Location:
     """Where the record of an `exec` effect is stored: a machine name for people, the kind of place with its record
     store, and the boot id. A missing record means "not started" only at the same location: another machine or home has
-    no record of it, a reboot may have removed some, and a store that was cleaned gets a new name."""
+    no record of it, a reboot may have removed some, and a store that was cleaned gets a new name. `handle` is the name
+    of the record, where another program gave it."""
 
     machine: str = ""
     place: str = ""
     boot: str = ""
+    handle: str = ""
 
 
 NOWHERE = Location()

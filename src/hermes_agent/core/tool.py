@@ -48,10 +48,12 @@ class CallContext(Protocol):
     - `key` is the idempotency key `session/call id`, the same when the call is retried after a crash; filesystem-safe;
     - `attach` is True where an earlier process may have started this effect (`exec` tools look for it before they
       start); `begun_at` is the location that this attempt recorded;
+    - `hold` records the handle under which the effect goes on elsewhere, as a part of `begun_at`, durable when it
+      returns;
     - `trust` is the worst class of what the model saw when it made the call;
     - `seconds_left` is the time until the run's deadline, None without one;
     - `progress` shows a line to whoever watches; it never blocks;
-    - `session` and `workspace` name the conversation and its absolute working folder;
+    - `session`, `run` and `workspace` name the conversation, its run and its absolute working folder;
     - `speakers` are the principals (`platform:user`) whose words the run works on; `speaker` is the only one, empty
       where several spoke;
     - `use` calls another tool on behalf of this one: permission, guardrails, logged intent and result are as for any
@@ -67,6 +69,9 @@ class CallContext(Protocol):
 
     @property
     def session(self) -> str: ...
+
+    @property
+    def run(self) -> str: ...
 
     @property
     def workspace(self) -> str: ...
@@ -91,6 +96,8 @@ class CallContext(Protocol):
     def progress(self, text: str) -> None: ...
 
     async def ask(self, question: Question) -> str: ...
+
+    async def hold(self, handle: str) -> None: ...
 
     def delegating(self, goals: Mapping[str, str]) -> AbstractAsyncContextManager[None]: ...
 

@@ -171,6 +171,7 @@ class OtherWriters:
     trust: Trust = Trust.CLEAN
     attach: bool = False
     begun_at: Location = NOWHERE
+    run: str = ""
 
     @property
     def speakers(self) -> frozenset[str]:
@@ -191,6 +192,9 @@ class OtherWriters:
     async def ask(self, question: Question) -> str:
         """Raises `Refused`: nobody attends."""
         raise Refused(f"No one is here to answer: {question.text}")
+
+    async def hold(self, handle: str) -> None:
+        """Does nothing: these tools start nothing."""
 
     def delegating(self, goals: Mapping[str, str]) -> AbstractAsyncContextManager[None]:
         """Raises `ToolError`."""

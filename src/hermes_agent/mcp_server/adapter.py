@@ -63,7 +63,7 @@ class InputNeeded(Exception):
 class Call:
     """The `CallContext` of a tool that a client calls. `request` and `params` are the SDK's."""
 
-    session = workspace = speaker = ""
+    session = run = workspace = speaker = ""
     speakers: Set[str] = frozenset()
     attach, trust = False, Trust.OUTSIDE
     begun_at = Location()
@@ -121,6 +121,9 @@ class Call:
     def delegating(self, goals: Mapping[str, str]) -> AbstractAsyncContextManager[None]:
         """Only a run gives goals."""
         raise Refused(f"A call over MCP gives no goals ({len(goals)}).")
+
+    async def hold(self, handle: str) -> None:
+        """Nothing takes a call up again."""
 
     async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer:  # noqa: ARG002 - the Protocol's shape
         """Only a run's tools use others."""

@@ -12,8 +12,9 @@ INTEND = (
     "VALUES ($1, $2, $3, $4, $5, $6, $7, '', $8, $9, $10, $11) ON CONFLICT (session, call_id) DO NOTHING"
 )
 FINISH = "UPDATE effect SET state = $3 WHERE session = $1 AND call_id = $2"
+HOLD = "UPDATE effect SET handle = $3 WHERE session = $1 AND call_id = $2"
 OPEN = (
-    "SELECT call_id, tool, effect, key, summary, state, at, machine, place, boot FROM effect "
+    "SELECT call_id, tool, effect, key, summary, state, at, machine, place, boot, handle FROM effect "
     "WHERE session = $1 AND state <> 'done' ORDER BY at, call_id"
 )
 
@@ -52,6 +53,11 @@ class Effects(TimedTables):
         where = intent.location
         await tx.run(INTEND, lease.lane, *facts, state, now, storable(where.machine), storable(where.place), where.boot)
 
+    async def hold(self, tx: Transaction, lease: Lease, call_id: str, handle: str) -> None:
+        """Record the handle under which the call goes on elsewhere. Raises `LostLease`."""
+        await fence(tx, lease)
+        await tx.run(HOLD, lease.lane, call_id, storable(handle))
+
     async def finish(self, tx: Transaction, lease: Lease, call_id: str) -> None:
         """Mark the call as done, in the transaction that logs its result. Raises `LostLease`."""
         await fence(tx, lease)
@@ -63,7 +69,7 @@ class Effects(TimedTables):
 
 
 def _record(row: Row) -> EffectRecord:
-    call_id, tool, effect, key, summary, state, at, machine, place, boot = row
-    location = Location(machine=machine, place=place, boot=boot)
+    call_id, tool, effect, key, summary, state, at, machine, place, boot, handle = row
+    location = Location(machine=machine, place=place, boot=boot, handle=handle)
     intent = Intent(call_id=call_id, tool=tool, effect=Effect(effect), key=key, summary=summary, location=location)
     return EffectRecord(intent=intent, state=EffectState(state), at=at)

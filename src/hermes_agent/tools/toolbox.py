@@ -248,18 +248,22 @@ class _UseTool:
 
 
 class PassingTools:
-    """Prompt tail source (`agent.tail.TailSource`) that lists tools which come and go, beside each message."""
+    """Prompt tail source (`agent.tail.TailSource`) that lists tools which come and go, and `news` of who has them,
+    beside each message."""
 
     name = "Tools that come and go"
     origin = Origin.TOOL
 
-    def __init__(self, box: Toolbox) -> None:
-        self._box = box
+    def __init__(self, box: Toolbox, news: Callable[[str], str]) -> None:
+        self._box, self._news = box, news
 
-    async def words(self, session: str, heard: str) -> str:  # noqa: ARG002  the same for every session
+    async def words(self, session: str, heard: str) -> str:  # noqa: ARG002  the same whatever was said
         """Their names; empty if there are none."""
         names = ", ".join(_grouped(self._box.passing))
-        return f"Now there are these; {FIND} shows what they do and take, {USE} calls them: {names}." if names else ""
+        if not names:
+            return ""
+        said = f"Now there are these; {FIND} shows what they do and take, {USE} calls them: {names}."
+        return f"{said}\n{self._news(session)}".strip()
 
 
 def _grouped(names: Iterable[str]) -> list[str]:

@@ -20,7 +20,9 @@ from hermes_agent.store.database import Store, open_store
 from hermes_agent.tools.mcp.settings import McpServerSettings
 from tests.tools.bench import Context, words
 
-PLAIN, MODERN, ODD = (Path(__file__).with_name(f"{name}_server.py") for name in ("plain", "modern", "odd"))
+PLAIN, MODERN, ODD, TASKS = (
+    Path(__file__).with_name(f"{name}_server.py") for name in ("plain", "modern", "odd", "task")
+)
 
 
 def plain(script: Path = PLAIN, /, **more: object) -> McpServerSettings:
@@ -61,7 +63,7 @@ async def calling(
     home = Home(root=tmp_path / "home", base=tmp_path / "home").ensure()
     workspace = tmp_path / "work"
     workspace.mkdir(exist_ok=True)
-    for script in (PLAIN, MODERN, ODD):
+    for script in (PLAIN, MODERN, ODD, TASKS):
         shutil.copy(script, workspace)
     own = store or await open_store(tmp_path / "hermes.db")
     values = {Store: own, TrustedFolders: TrustedFolders(home, SystemClock())}

@@ -48,6 +48,13 @@ async def more(context: Context) -> str:
     return "added"
 
 
+@server.tool()
+async def touch(context: Context) -> str:
+    """Change the note."""
+    await context.notify_resource_updated("note://one")
+    return "touched"
+
+
 @server.resource("note://one")
 def note() -> str:
     """A note."""

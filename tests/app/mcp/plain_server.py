@@ -13,7 +13,7 @@ TOOLS: dict[str, dict] = {
     name: {"name": name, "description": f"Does {name}.", "inputSchema": {"type": "object"}}
     for name in (
         *("add", "pid", "see", "variable", "slow", "who", "page", "roots", "fail", "die", "more", "many", "huge"),
-        *("noise", "wrong_id", "hang", "invalid", "structured", "burst", "rename", "think"),
+        *("noise", "wrong_id", "hang", "invalid", "structured", "burst", "rename", "think", "touch"),
     )
 }
 TOOLS["add"]["annotations"] = {"readOnlyHint": True}
@@ -95,6 +95,8 @@ def content(name: str, arguments: dict, meta: dict) -> str:  # noqa: C901, PLR09
         case "many":
             for _ in range(1000):
                 say({"method": "notifications/tools/list_changed"})
+        case "touch":
+            say({"method": "notifications/resources/updated", "params": {"uri": "note://one"}})
         case "huge":
             return "x" * arguments["size"]
         case "noise":
@@ -129,7 +131,7 @@ def answer(message: dict) -> None:
     id_, params = message["id"], message.get("params") or {}
     match message["method"]:
         case "initialize":
-            able = {"tools": {"listChanged": True}, "resources": {}, "prompts": {}}
+            able = {"tools": {"listChanged": True}, "resources": {"subscribe": True}, "prompts": {}}
             version = os.environ.get("SPEAKS", "2025-11-25")
             info = {"name": "plain", "version": "1"}
             say({"id": id_, "result": {"protocolVersion": version, "capabilities": able, "serverInfo": info}})
@@ -138,6 +140,8 @@ def answer(message: dict) -> None:
             say({"id": id_, "result": {"tools": [*hostile, *TOOLS.values()]}})
         case "resources/list":
             say({"id": id_, "result": {"resources": [{"uri": "note://one", "name": "note"}]}})
+        case "resources/subscribe":
+            say({"id": id_, "result": {}})
         case "resources/templates/list":
             say({"id": id_, "result": {"resourceTemplates": []}})
         case "resources/read":

@@ -51,7 +51,7 @@ async def test_tools_at_an_address_are_called(tmp_path: Path, kind: str, path: s
     with served(kind, port):
         async with calling(tmp_path, {"far": settings}) as call:
             assert await call("mcp__far__add", a=2, b=3) == "5"
-            assert await call("mcp_read", server="far", uri="note://one") == "the note"
+            assert await call("mcp_resource", action="read", server="far", uri="note://one") == "the note"
             context = call.context(answers=['{"name": "Ann"}'])
             assert await call("mcp__far__who", context) == "accept name='Ann' age=7"
 
@@ -74,7 +74,7 @@ async def test_an_address_where_nobody_listens_is_a_sentence(tmp_path: Path):
     settings = McpServerSettings(url=f"http://127.0.0.1:{free_port()}/mcp")
     async with calling(tmp_path, {"far": settings}, look=False) as call:
         with pytest.raises(ToolError, match="The MCP server far has been away for"):
-            await call("mcp_resources", server="far")
+            await call("mcp_resource", action="list", server="far")
 
 
 async def test_a_redirect_to_another_origin_is_not_followed(tmp_path: Path):
@@ -99,7 +99,7 @@ async def test_a_redirect_to_another_origin_is_not_followed(tmp_path: Path):
     settings = McpServerSettings(url=url, headers={"Authorization": "Bearer t"})
     async with first, other, calling(tmp_path, {"far": settings}, look=False) as call:
         with pytest.raises(ToolError, match=r"Redirect to .* not followed"):
-            await call("mcp_resources", server="far")
+            await call("mcp_resource", action="list", server="far")
 
     assert got == []
 

@@ -20,7 +20,7 @@ from tests.app.mcp.calling import calling, plain
 async def main():
     async with calling(Path(sys.argv[1]), {"fix": plain()}, look=False) as call:
         try:
-            await call("mcp_resources", server="fix")
+            await call("mcp_resource", action="list", server="fix")
         except HermesError as error:
             print(error)
 
@@ -74,7 +74,7 @@ async def test_a_killed_process_leaves_no_server_behind_that_hears_nothing(tmp_p
 async def test_a_program_that_is_not_there_says_so(tmp_path: Path):
     async with calling(tmp_path, {"fix": plain(command="no-such-program")}) as call:
         with pytest.raises(ToolError, match=r"no-such-program: not found"):
-            await call("mcp_resources", server="fix")
+            await call("mcp_resource", action="list", server="fix")
 
 
 async def test_without_the_wall_a_server_sees_the_home(tmp_path: Path):

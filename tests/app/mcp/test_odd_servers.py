@@ -24,7 +24,9 @@ async def test_one_bad_prompt_or_resource_leaves_the_others_and_the_tools(tmp_pa
 
 async def test_a_server_without_templates_has_its_resources_listed(tmp_path: Path):
     async with calling(tmp_path, {"odd": plain(ODD)}) as call:
-        assert await call("mcp_resources", server="odd") == '{"uri": "x://one", "name": "one", "type": ""}'
+        listed = await call("mcp_resource", action="list", server="odd")
+
+    assert listed == '{"uri": "x://one", "name": "one", "type": ""}'
 
 
 async def test_a_server_that_always_says_that_it_changed_is_asked_ever_less(tmp_path: Path):

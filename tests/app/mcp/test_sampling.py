@@ -25,15 +25,16 @@ ASK = f"{CONFIG}    sampling: ask\n"
 class Thinking:
     """A model that has the server think, answers what it asks, and repeats what it heard."""
 
-    def __init__(self, **arguments: object) -> None:
+    def __init__(self, calls: int = 1, **arguments: object) -> None:
         self.asked: list[Heard] = []
+        self.calls = calls
         self.call = Call("use_tool", {"name": "mcp__fix__think", "arguments": arguments})
 
     def __call__(self, heard: Heard) -> Call | Say:
         if SYSTEM in str(heard.system):
             self.asked.append(heard)
             return Say("Four.")
-        return self.call if not heard.turn else Say("Done.")
+        return self.call if heard.turn < self.calls else Say("Done.")
 
 
 async def results(here: Place) -> str:
@@ -80,7 +81,8 @@ async def test_the_person_is_asked_first_where_it_says_so(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "why", "count"), [({"times": 12}, "10 times", 10), ({"text": "x" * 60_000}, "at most 50,000", 0)]
+    ("arguments", "why", "count"),
+    [({"calls": 2, "times": 500}, "10 times", 10), ({"text": "x" * 60_000}, "at most 50,000", 0)],
 )
 async def test_what_a_server_may_ask_is_limited(tmp_path: Path, arguments: dict, why: str, count: int):
     model = Thinking(**arguments)

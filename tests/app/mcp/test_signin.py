@@ -36,7 +36,7 @@ async def signed_in(call: Calling) -> None:
 async def test_without_a_sign_in_the_way_to_it_is_told(tmp_path: Path):
     async with issuing() as issuer, calling(tmp_path, signed(issuer), look=False) as call:
         with pytest.raises(ToolError, match="sign in: hermes mcp login s"):
-            await call("mcp_resources", server="s")
+            await call("mcp_resource", action="list", server="s")
 
     assert issuer.authorized == 0
 

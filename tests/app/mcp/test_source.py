@@ -26,7 +26,7 @@ async def test_tools_of_a_server_are_found_and_called(tmp_path: Path):
         answer = await call.answer("mcp__fix__add", a=2, b=3)
 
         assert [(part.text, part.origin) for part in answer.parts] == [("5", Origin.TOOL)]
-        assert {"mcp__fix__slow", "mcp_read", "mcp_prompt"} <= call.tools().keys()
+        assert {"mcp__fix__slow", "mcp_resource", "mcp_prompt"} <= call.tools().keys()
 
 
 async def test_what_a_server_offered_is_known_without_asking_it(tmp_path: Path):
@@ -72,7 +72,7 @@ async def test_a_server_sees_the_variables_that_it_is_given(tmp_path: Path, monk
 async def test_a_missing_secret_is_a_sentence(tmp_path: Path):
     async with calling(tmp_path, {"fix": plain(env={"TOKEN": "${secret:NOT_THERE}"})}) as call:
         with pytest.raises(ToolError, match="There is no secret NOT_THERE: `hermes secrets set NOT_THERE`"):
-            await call("mcp_resources", server="fix")
+            await call("mcp_resource", action="list", server="fix")
 
 
 async def test_a_form_of_a_server_is_asked_of_the_person(tmp_path: Path):
@@ -106,8 +106,8 @@ async def test_progress_is_shown(tmp_path: Path):
 
 async def test_resources_and_prompts_are_read(tmp_path: Path):
     async with calling(tmp_path, {"fix": plain()}) as call:
-        assert '"uri": "note://one"' in await call("mcp_resources", server="fix")
-        assert await call("mcp_read", server="fix", uri="note://one") == "the note"
+        assert '"uri": "note://one"' in await call("mcp_resource", action="list", server="fix")
+        assert await call("mcp_resource", action="read", server="fix", uri="note://one") == "the note"
         assert '"name": "greet"' in await call("mcp_prompt", server="fix")
         assert await call("mcp_prompt", server="fix", name="greet", arguments={"name": "Ann"}) == "Say hello to Ann."
 
@@ -183,7 +183,7 @@ async def test_a_server_of_the_newer_protocol_is_called_and_asks(tmp_path: Path)
         context = call.context(answers=['{"name": "Ann"}'])
         assert await call("mcp__new__who", context) == "accept name='Ann' age=7"
         assert await call("mcp__new__who") == "decline None"
-        assert await call("mcp_read", server="new", uri="note://one") == "the note"
+        assert await call("mcp_resource", action="read", server="new", uri="note://one") == "the note"
         await call("mcp__new__more")
         async with asyncio.timeout(10):
             while "mcp__new__later" not in call.tools():
@@ -201,7 +201,7 @@ async def test_a_dead_server_costs_its_own_calls_alone(tmp_path: Path):
     async with calling(tmp_path, {"dead": dead, "fix": plain()}) as call:
         assert await call("mcp__fix__add", a=1, b=1) == "2"
         with pytest.raises(ToolError, match=r"dead has been away for .*tried again in .*`hermes mcp test dead`"):
-            await call("mcp_resources", server="dead")
+            await call("mcp_resource", action="list", server="dead")
 
 
 async def test_one_bad_tool_is_quarantined_alone(tmp_path: Path):
@@ -241,7 +241,7 @@ async def test_one_bad_tool_is_quarantined_alone(tmp_path: Path):
 async def test_a_server_that_talks_nonsense_goes_on(tmp_path: Path, tool: str, said: str):
     async with calling(tmp_path, {"fix": plain()}) as call:
         assert await call(f"mcp__fix__{tool}") == said
-        assert await call("mcp_read", server="fix", uri="note://one") == "the note"
+        assert await call("mcp_resource", action="read", server="fix", uri="note://one") == "the note"
 
 
 @pytest.mark.parametrize(
@@ -287,14 +287,14 @@ async def test_the_workspace_is_the_only_root(tmp_path: Path):
 async def test_an_unknown_version_of_the_protocol_names_both(tmp_path: Path):
     async with calling(tmp_path, {"fix": plain(env={"SPEAKS": "1999-01-01"})}) as call:
         with pytest.raises(ToolError, match=r"none of our versions .*2025-11-25, 2026-07-28.*1999-01-01"):
-            await call("mcp_resources", server="fix")
+            await call("mcp_resource", action="list", server="fix")
 
 
 async def test_a_server_that_hangs_costs_its_own_time_alone(tmp_path: Path):
     hangs = plain(command="/bin/sleep", args=("60",), connect_timeout=0.5)
     async with calling(tmp_path, {"hangs": hangs, "fix": plain()}) as call:
         with pytest.raises(ToolError, match=r"did not answer within 0.5 s"):
-            await call("mcp_resources", server="hangs")
+            await call("mcp_resource", action="list", server="hangs")
         assert await call("mcp__fix__add", a=1, b=1) == "2"
         assert call.processes("hangs") == []
 

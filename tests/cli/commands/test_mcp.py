@@ -33,7 +33,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_server_is_added_shown_switched_and_removed(home: Path):
     added = typed(home, "mcp", "add", "fix", "--", *SERVER)
-    assert "fix · ready · 21 tools · " in added.out
+    assert "fix · ready · 22 tools · " in added.out
     assert "  mcp__fix__add (writes) Does add." in added.out
 
     typed(home, "mcp", "configure", "fix", "trust", "hints")

@@ -68,8 +68,8 @@ WAYS: dict[str, Callable[[int], Call]] = {
         {"name": "mcp_prompt", "arguments": {"server": "s", "name": "say", "arguments": {"number": str(number)}}},
     ),
     "lists of prompts": through("mcp_prompt"),
-    "resources": through("mcp_read", uri="note://"),
-    "lists of resources": through("mcp_resources"),
+    "resources": through("mcp_resource", action="read", uri="note://"),
+    "lists of resources": through("mcp_resource", action="list"),
 }
 
 

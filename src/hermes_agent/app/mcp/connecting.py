@@ -16,7 +16,7 @@ from hermes_agent.host.paths import Home, environment
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.sandbox.jail import jail_or_none, scrubbed
 from hermes_agent.sandbox.piped import Piped, PipedPrograms, Program
-from hermes_agent.tools.mcp.link import Setup
+from hermes_agent.tools.mcp.listing import Setup
 from hermes_agent.tools.mcp.logins import Logins
 from hermes_agent.tools.mcp.settings import Server, resolved
 
@@ -41,7 +41,7 @@ class Connector:
         self.logins = Logins(needs.get(Home), needs.get(Secrets).hide)
         self._started: PipedPrograms | None = None
 
-    async def __call__(self, server: Server, workspace: str, changed: Callable[[], None]) -> Connection:
+    async def __call__(self, server: Server, workspace: str, changed: Callable[[str], None]) -> Connection:
         """Begin to connect. Raises `HermesError` where the extra or a secret is missing."""
         try:
             made, transport = late(CONNECTION), late(TRANSPORT)

@@ -21,6 +21,7 @@ from hermes_agent.host.paths import current_folder
 from hermes_agent.providers.tool_schemas import DEEPEST, PLAIN, ToolRules, Unfit, fit
 from hermes_agent.store.database import Store
 from hermes_agent.store.mcp.catalogue import McpPrompt
+from hermes_agent.tools.mcp.calls import McpCalls
 from hermes_agent.tools.mcp.listing import ServerTool, is_offered, tool_name
 from hermes_agent.tools.mcp.resources import ResourceTools
 from hermes_agent.tools.mcp.servers import McpServers
@@ -65,7 +66,9 @@ class McpTools:
             fits=fits,
         )
         self.dynamic = bool(self.servers.servers)
-        self._common, _ = collect([ResourceTools(self.servers)]) if self.dynamic else ((), ())
+        self.calls = McpCalls(self.servers)
+        self._resources = ResourceTools(self.servers, self.calls)
+        self._common, _ = collect([self._resources]) if self.dynamic else ((), ())
 
     @cached_property
     def connector(self) -> Connector:
@@ -78,7 +81,7 @@ class McpTools:
         named = {each.name for each in own}
         return (*own, *(each for each in self._project() if each.name not in named))
 
-    async def _connect(self, server: Server, workspace: str, changed: Callable[[], None]) -> Connection:
+    async def _connect(self, server: Server, workspace: str, changed: Callable[[str], None]) -> Connection:
         return await self.connector(server, workspace, changed)
 
     def _project(self) -> tuple[Server, ...]:
@@ -109,7 +112,7 @@ class McpTools:
         """The tools of the servers that are on, each a toolset of its own (`mcp:SERVER`) within the toolset `mcp`."""
         given = [each for each in (self._needs.get(Options).toolsets, narrowed or None) if each is not None]
         found: list[Tool] = [
-            ServerTool(server=server, tool=tool, calls=self.servers)
+            ServerTool(server=server, tool=tool, calls=self.calls)
             for name, server in self.servers.servers.items()
             if (known := self.servers.known.get(name)) and self._is_on(surface, given, name)
             for tool in known.tools
@@ -137,6 +140,10 @@ class McpTools:
     def subscribe(self, changed: Callable[[], None]) -> None:
         """See `ToolSource`."""
         self.servers.listeners.append(changed)
+
+    def news(self, session: str) -> str:
+        """The resources that changed."""
+        return self._resources.news(session)
 
     async def ready(self) -> None:
         """Read what other processes learned."""

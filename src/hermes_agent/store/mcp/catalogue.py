@@ -49,14 +49,14 @@ class McpLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpTool:
-    """A tool as its server describes it. `reads` and `idempotent` are the server's hints; `why` says why it is
-    quarantined (empty: it is not)."""
+    """A tool as its server describes it. `reads` is the server's hint; `tasks`: its calls may go on as tasks; `why`
+    says why it is quarantined (empty: it is not)."""
 
     name: str
     description: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     reads: bool = False
-    idempotent: bool = False
+    tasks: bool = False
     why: str = ""
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,9 +24,18 @@ from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.messages import Origin, Quoted
 from hermes_agent.host.tasks import first_of, spawn
 from hermes_agent.store.mcp.catalogue import McpPrompt, McpTool
-from hermes_agent.tools.mcp.link import Listing, Lost, Malformed, Setup, Streams
-from hermes_agent.tools.mcp.listing import LONGEST_SAID, MOST_DESCRIBED, TOO_LARGE, is_bounded
-from hermes_agent.tools.mcp.questions import NO, Exchange, Reply, ask_address, ask_form, current
+from hermes_agent.tools.mcp.listing import (
+    LONGEST_SAID,
+    MOST_DESCRIBED,
+    TOO_LARGE,
+    Listing,
+    Lost,
+    Malformed,
+    Setup,
+    Streams,
+)
+from hermes_agent.tools.mcp.questions import NO, Exchange, ask_address, ask_form, current, is_bounded
+from hermes_agent.tools.mcp.tasks import TASKS, Tasks, end_task, follow_task
 from hermes_agent.tools.mcp.transport import ListFilter
 from hermes_agent.version import VERSION
 
@@ -51,6 +61,12 @@ class Connection:
         self._opened: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._exchanges: list[Exchange] = []
         self._dropped: dict[str, str] = {}
+        self._listening: list[asyncio.Task[None]] = []
+        self._own: Mapping[str, Callable[..., Awaitable[Any]]] = {
+            "follow_task": follow_task,
+            "end_task": end_task,
+            "watch": self._watch,
+        }
         self._task = spawn(self._run(), name=f"MCP server {setup.server.name}")
 
     @property
@@ -78,11 +94,10 @@ class Connection:
 
     async def _run(self) -> None:
         try:
-            async with self._client() as client, asyncio.TaskGroup() as group:
+            async with self._client() as client:
                 self._opened.set_result(client)
-                listening = group.create_task(self._listen(client))
+                self._listens(client, tools_list_changed=True, prompts_list_changed=True)
                 await self._over.wait()
-                listening.cancel()
         except asyncio.CancelledError:
             self.why = self.why or "connecting was given up"
         except FAILURES as error:
@@ -92,42 +107,75 @@ class Connection:
             log.info("The MCP server %s: %s", self.setup.server.name, self.why)
         finally:
             self._over.set()
+            for each in self._listening:
+                each.cancel()
             if not self._opened.done():
                 self._opened.set_exception(Lost(self.why, unsent=True))
                 self._opened.exception()  # Where nobody waits for it.
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[Client]:
+        """The SDK's client. A server that has tasks gets a second one over the same streams, which says so: to others
+        they are not offered."""
         own = self.setup.server.settings
-        async with Client(
-            _Filtered(self.setup.streams(self._ended), self._drop),
+        made = partial(
+            Client,
             client_info=types.Implementation(name="hermes", version=VERSION),
             message_handler=self._hear,
             elicitation_callback=self._elicit if own.elicitation else None,
             sampling_callback=self._sample if self.setup.sample else None,
             list_roots_callback=self._roots if own.roots and self.setup.workspace else None,
             cache=None,
-        ) as client:
-            yield client
-
-    def _ended(self, why: str) -> None:
-        self.end(why)
+        )
+        async with self.setup.streams(self.end) as (read, write), read, write:
+            async with (
+                read.clone() as own_read,
+                write.clone() as own_write,
+                made(_Given(own_read, own_write, self._drop)) as first,
+            ):
+                version, found = first.protocol_version, first.session.discover_result
+                if found is None or TASKS not in (found.capabilities.extensions or {}):
+                    read.close(), write.close()
+                    yield first
+                    return
+            async with made(
+                _Given(read, write, self._drop), mode=version, prior_discover=found, extensions=[Tasks()]
+            ) as client:
+                yield client
 
     def _drop(self, name: str, why: str) -> None:
         self._dropped[name or f"tool {len(self._dropped) + 1}"] = why
 
     async def _hear(self, message: Any) -> None:  # noqa: ANN401 - any notification of the SDK
-        if isinstance(message, types.ToolListChangedNotification | types.PromptListChangedNotification):
-            self.setup.changed()
+        match message:
+            case types.ToolListChangedNotification() | types.PromptListChangedNotification():
+                self.setup.changed("")
+            case types.ResourceUpdatedNotification(params=params):
+                self.setup.changed(params.uri)
 
-    async def _listen(self, client: Client) -> None:
-        """Follow a server of the newer protocol, which says what changed only to who asks."""
+    def _listens(self, client: Client, **what: Any) -> asyncio.Future[bool]:  # noqa: ANN401 - as the SDK
+        """Have a server of the newer protocol say what changed; whether it agreed to say it of resources too."""
+        agreed: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+        async def listen() -> None:
+            with suppress(ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
+                async with client.listen(**what) as changes:
+                    agreed.set_result(bool(changes.honored.resource_subscriptions))
+                    async for _ in changes:
+                        pass  # `_hear` hears the same.
+            if not agreed.done():
+                agreed.set_result(False)
+
+        self._listening.append(spawn(listen(), name=f"changes of {self.setup.server.name}"))
+        return agreed
+
+    async def _watch(self, client: Client, uri: str) -> None:
+        """Have `changed` called when the resource changes."""
         if client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            return
-        with suppress(ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
-            async with client.listen(tools_list_changed=True, prompts_list_changed=True) as changes:
-                async for _ in changes:
-                    self.setup.changed()
+            request = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
+            await client.session.send_request(request, types.EmptyResult)
+        elif not await self._listens(client, resource_subscriptions=[uri]):
+            raise ToolError(f"{self.setup.server.name} does not say when that changes.")
 
     async def _roots(self, context: ClientRequestContext) -> types.ListRootsResult:  # noqa: ARG002 - the SDK's shape
         folder = Path(self.setup.workspace)
@@ -138,19 +186,12 @@ class Connection:
         context: ClientRequestContext,  # noqa: ARG002 - as above
         params: types.ElicitRequestParams,
     ) -> types.ElicitResult:
-        exchange = self._exchange()
-        reply = await self._asked(exchange, params) if exchange is not None else NO
-        return types.ElicitResult(
-            action=reply.action, content=dict(reply.content) if reply.content is not None else None
-        )
-
-    async def _asked(self, exchange: Exchange, params: types.ElicitRequestParams) -> Reply:
-        name = self.setup.server.name
-        match params:
-            case types.ElicitRequestURLParams(message=message, url=url):
-                return await ask_address(name, message, url, exchange)
-            case types.ElicitRequestFormParams(message=message, requested_schema=schema):
-                return await ask_form(name, message, schema, exchange)
+        exchange, name, reply = self._exchange(), self.setup.server.name, NO
+        if exchange is not None and isinstance(params, types.ElicitRequestURLParams):
+            reply = await ask_address(name, params.message, params.url, exchange)
+        elif exchange is not None and isinstance(params, types.ElicitRequestFormParams):
+            reply = await ask_form(name, params.message, params.requested_schema, exchange)
+        return types.ElicitResult(**reply)
 
     async def _sample(
         self,
@@ -180,7 +221,8 @@ class Connection:
         self._dropped.clear()
         able = client.server_capabilities
         info = client.server_info
-        tools = await self._pages(client.list_tools, "tools", _tool) if able.tools is not None else []
+        made = partial(_tool, tasks=TASKS in (able.extensions or {}))
+        tools = await self._pages(client.list_tools, "tools", made) if able.tools is not None else []
         tools += [McpTool(name=name, why=why) for name, why in self._dropped.items()]
         prompts: list[McpPrompt] = []
         if able.prompts is not None:
@@ -210,13 +252,16 @@ class Connection:
         return found[:MOST_LISTED]
 
     async def ask(self, method: str, *arguments: Any, exchange: Exchange | None = None, **named: Any) -> Any:  # noqa: ANN401 - results of the SDK
-        """Call a method of the SDK's client; questions of the server go to `exchange`. Raises `Lost`, `ToolError`."""
+        """Call a method of the SDK's client, or one beside them; questions of the server go to `exchange`. Raises
+        `Lost`, `ToolError`."""
         client = await self._opened
+        own = self._own.get(method)
+        act = partial(own, client) if own else getattr(client, method)
         if exchange is not None:
             self._exchanges.append(exchange)
             token = current.set(exchange)
         try:
-            return await self._guarded(getattr(client, method)(*arguments, **named))
+            return await self._guarded(act(*arguments, **named))
         finally:
             if exchange is not None:
                 self._exchanges.remove(exchange)
@@ -238,21 +283,20 @@ class Connection:
             ) from error
 
 
-class _Filtered:
-    """A transport whose listings have no tool that would spoil the others."""
+class _Given:
+    """A transport of open streams, whose listings have no tool that would spoil the others."""
 
-    def __init__(self, inner: AbstractAsyncContextManager[Streams], drop: Callable[[str, str], None]) -> None:
-        self._inner, self._drop = inner, drop
+    def __init__(self, read: Any, write: Any, drop: Callable[[str, str], None]) -> None:  # noqa: ANN401 - of the SDK
+        self._streams: Streams = ListFilter(read, drop), write
 
     async def __aenter__(self) -> Streams:
-        read, write = await self._inner.__aenter__()
-        return ListFilter(read, self._drop), write
+        return self._streams
 
-    async def __aexit__(self, *error: Any) -> bool | None:  # noqa: ANN401 - as the transport
-        return await self._inner.__aexit__(*error)
+    async def __aexit__(self, *error: object) -> None:
+        """Their own end closes them."""
 
 
-def _tool(tool: types.Tool) -> McpTool:
+def _tool(tool: types.Tool, *, tasks: bool) -> McpTool:
     """A tool, with no more of it than is kept."""
     is_small, hints = is_bounded(tool.input_schema), tool.annotations
     return McpTool(
@@ -260,7 +304,7 @@ def _tool(tool: types.Tool) -> McpTool:
         description=(tool.description or tool.title or "")[:MOST_DESCRIBED],
         parameters=tool.input_schema if is_small else {},
         reads=bool(hints and hints.read_only_hint),
-        idempotent=bool(hints and hints.idempotent_hint),
+        tasks=tasks,
         why="" if is_small else TOO_LARGE,
     )
 

@@ -1,30 +1,74 @@
-"""What a server listed becomes tools: names, effects, and the quarantine of those that cannot be offered."""
+"""How a server is reached, what it lists and how it fails; what it listed becomes tools, or is quarantined."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.messages import Origin, ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts
-from hermes_agent.store.mcp.catalogue import McpTool
+from hermes_agent.store.mcp.catalogue import McpPrompt, McpTool
+from hermes_agent.tools.mcp.questions import DEEPEST, LARGEST_SCHEMA, Exchange, is_bounded
 from hermes_agent.tools.mcp.settings import McpServerSettings, Server
 
 LONGEST_NAME, LONGEST_SAID = 64, 200
 """Characters of a name for a model, and of one that a server says."""
-LARGEST_SCHEMA = 100_000
 MOST_DESCRIBED = 4_000
 SUMMARY_CHARS = 100
-DEEPEST = 40
 TOO_LARGE = f"its parameters are larger than {LARGEST_SCHEMA:,} characters, or nested more than {DEEPEST} deep"
 _UNSAFE = re.compile(r"[^a-zA-Z0-9_-]")
 Fits = Callable[[ToolSchema], str]
 """Why no dialect's model could be offered the tool; empty: each could."""
+Streams = tuple[Any, Any]
+"""What the SDK reads from and writes to."""
+
+
+class Lost(HermesError):
+    """The connection is gone; the text says why. `unsent`: the server got nothing of the last request."""
+
+    def __init__(self, why: str, *, unsent: bool = False) -> None:
+        super().__init__(why)
+        self.unsent = unsent
+
+
+class Malformed(ToolError):
+    """What a server answered is not what the protocol, or its own schema, says."""
+
+    kind = "malformed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """What a server offers, as it said. `version` is the protocol's."""
+
+    version: str
+    title: str
+    tools: tuple[McpTool, ...]
+    prompts: tuple[McpPrompt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """How to connect: `streams` opens the transport, and is told what to call once it has ended; `changed` is called
+    with the address of a resource that changed, or nothing where the server's lists did; `is_alive`: whether its
+    program, if it has one, still runs; `redact` takes secrets out of what is kept of its words. `sample` asks the
+    model for a server (None: it may not), with the question's instructions and text; raises `HermesError`."""
+
+    server: Server
+    workspace: str
+    streams: Callable[[Callable[[str], None]], AbstractAsyncContextManager[Streams]]
+    changed: Callable[[str], None]
+    is_alive: Callable[[], bool]
+    redact: Callable[[str], str]
+    sample: Callable[[Exchange, str, str], Awaitable[str]] | None = None
 
 
 class Calls(Protocol):
@@ -55,18 +99,9 @@ def judged(server: Server, tools: Sequence[McpTool], fits: Fits) -> tuple[McpToo
     for tool in tools:
         why = tool.why or _wrong_with(server, tool, seen, fits)
         seen.add(tool.name)
-        kept = {} if why else tool.parameters
-        described = tool.description[:MOST_DESCRIBED]
-        found.append(
-            McpTool(
-                name=(tool.name if tool.name.isprintable() else ascii(tool.name))[:LONGEST_SAID],
-                description=described,
-                parameters=kept,
-                reads=tool.reads,
-                idempotent=tool.idempotent,
-                why=why,
-            )
-        )
+        name = (tool.name if tool.name.isprintable() else ascii(tool.name))[:LONGEST_SAID]
+        parameters, description = {} if why else tool.parameters, tool.description[:MOST_DESCRIBED]
+        found.append(replace(tool, name=name, description=description, parameters=parameters, why=why))
     return tuple(found)
 
 
@@ -80,22 +115,6 @@ def _wrong_with(server: Server, tool: McpTool, seen: set[str], fits: Fits) -> st
     return fits(ToolSchema(name=tool_name(server.name, tool.name), description="-", parameters=tool.parameters))
 
 
-def is_bounded(schema: object) -> bool:
-    """Whether a schema is small enough to be looked at; stops as soon as it is not."""
-    left, size = [(schema, 0)], 0
-    while left:
-        value, depth = left.pop()
-        size += len(value) if isinstance(value, str) else 4
-        if depth > DEEPEST or size > LARGEST_SCHEMA:
-            return False
-        if isinstance(value, Mapping):
-            size += sum(len(str(key)) for key in value)
-            left += [(each, depth + 1) for each in value.values()]
-        elif isinstance(value, list | tuple):
-            left += [(each, depth + 1) for each in value]
-    return True
-
-
 def is_offered(settings: McpServerSettings, name: str) -> bool:
     """Whether the settings let the tool be offered."""
     include, exclude = settings.tools.include, settings.tools.exclude
@@ -107,11 +126,13 @@ def _matches(name: str, globs: Sequence[str]) -> bool:
 
 
 def effect_of(settings: McpServerSettings, tool: McpTool) -> Effect:
-    """What a call of the tool does: as the owner says, else as the server says where the owner trusts it, else it
-    writes."""
+    """What a call of the tool does: as the owner says, else as the server says where the owner trusts it. Else it
+    writes, or is found again as a task where the server has these."""
     if tool.name in settings.effects:
         return Effect(settings.effects[tool.name])
-    return Effect.READS if tool.reads and settings.trust == "hints" else Effect.WRITES
+    if tool.reads and settings.trust == "hints":
+        return Effect.READS
+    return Effect.EXEC if tool.tasks else Effect.WRITES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

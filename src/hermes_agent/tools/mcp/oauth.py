@@ -6,7 +6,7 @@ Needs the extra `mcp`.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import httpx2
 import msgspec
@@ -107,14 +107,11 @@ class StoredSignIn(OAuthClientProvider):
             ),
             storage=self._kept,
             redirect_handler=person.show if person else self._refuse,
-            callback_handler=_answering(person) if person else self._never,
+            callback_handler=_answering(person) if person else self._refuse,
             client_metadata_url=document or None,
         )
 
-    async def _refuse(self, _: str) -> None:
-        raise SignInNeeded(f"sign in: hermes mcp login {self._server.name}")
-
-    async def _never(self) -> AuthorizationCodeResult:
+    async def _refuse(self, *_: object) -> NoReturn:
         raise SignInNeeded(f"sign in: hermes mcp login {self._server.name}")
 
     async def _initialize(self) -> None:

@@ -6,46 +6,39 @@ import asyncio
 import json
 from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import Any, Literal
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.forms import Field, FieldType
 from hermes_agent.core.section import short_hash
 from hermes_agent.core.tool import CallContext, Question
-from hermes_agent.tools.mcp.listing import is_bounded
 
 MOST_QUESTIONS = 20
 """Questions of one call; further ones are declined."""
 MOST_FIELDS = 50
 """Fields of one form; one with more is declined."""
 MOST_TEXT = 2_000
+LARGEST_SCHEMA, DEEPEST = 100_000, 40
 OPENED, DECLINED = "opened", "decline"
 TYPES: Mapping[str, FieldType] = {"string": "text", "number": "number", "integer": "integer", "boolean": "boolean"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """A person's answer to a server: `accept` with the values, `decline`, or `cancel`."""
-
-    action: Literal["accept", "decline", "cancel"]
-    content: Mapping[str, Any] | None = None
-
-
-NO = Reply(action="decline")
+Reply: TypeAlias = Mapping[str, Any]
+"""A person's answer to a server, as the protocol has it: its `action`, and the `content` of a form."""
+NO: Reply = {"action": "decline"}
 
 
 class Exchange:
     """One call under way, and the questions that its server asks meanwhile. The call's own task puts them to the
     person, so that a stop of the run ends the waiting too."""
 
-    def __init__(self, context: CallContext) -> None:
-        self.context = context
+    def __init__(self, context: CallContext, seconds: float) -> None:
+        self.context, self._seconds = context, seconds
+        self.limit = asyncio.timeout(self._left)
         self._asked: asyncio.Queue[tuple[Question, asyncio.Future[str]]] = asyncio.Queue()
         self._open: list[asyncio.Future[str]] = []
-        self._count = self.samples = 0
-        self._is_over = False
+        self._count, self._is_over = 0, False
 
     async def ask(self, question: Question) -> str:
         """Have the call's task ask it; empty where the person declined, nobody is there, or the call is over."""
@@ -57,18 +50,27 @@ class Exchange:
         await self._asked.put((question, answer))
         return await answer
 
-    async def serve(self, limit: asyncio.Timeout) -> None:
+    @property
+    def _left(self) -> float:
+        left = self.context.seconds_left()
+        return self._seconds if left is None else min(left, self._seconds)
+
+    def extend(self) -> None:
+        """The server's time to answer begins anew."""
+        self.limit.reschedule(asyncio.get_running_loop().time() + self._left)
+
+    async def serve(self) -> None:
         """Put the questions to the person, one after the other; the time that they need does not count."""
         try:
-            await self._served(limit)
+            await self._served()
         finally:
             self._is_over = True
             for answer in self._open:
                 if not answer.done():
                     answer.set_result("")
 
-    async def _served(self, limit: asyncio.Timeout) -> None:
-        loop = asyncio.get_running_loop()
+    async def _served(self) -> None:
+        loop, limit = asyncio.get_running_loop(), self.limit
         while True:
             question, answer = await self._asked.get()
             left = (limit.when() or loop.time()) - loop.time()
@@ -93,11 +95,11 @@ async def ask_form(server: str, message: str, schema: Mapping[str, Any], exchang
     text = f"The MCP server {server} asks: {message[:MOST_TEXT]}"
     if not fields:
         question = Question(text=text, choices=("accept", DECLINED), about=short_hash(text))
-        return Reply(action="accept", content={}) if await exchange.ask(question) == "accept" else NO
+        return {"action": "accept", "content": {}} if await exchange.ask(question) == "accept" else NO
     said = await exchange.ask(
         Question(text=text, fields=fields, about=short_hash(json.dumps(schema, default=str) + text))
     )
-    return Reply(action="accept", content=json.loads(said)) if said else NO
+    return {"action": "accept", "content": json.loads(said)} if said else NO
 
 
 async def ask_address(server: str, message: str, url: str, exchange: Exchange) -> Reply:
@@ -110,7 +112,7 @@ async def ask_address(server: str, message: str, url: str, exchange: Exchange) -
         "Open it yourself if you trust it, and answer here when you are done."
     )
     said = await exchange.ask(Question(text=text, choices=(OPENED, DECLINED), about=short_hash(text)))
-    return Reply(action="accept") if said == OPENED else NO
+    return {"action": "accept"} if said == OPENED else NO
 
 
 def fields_of(schema: Mapping[str, Any]) -> tuple[Field, ...] | None:
@@ -151,3 +153,19 @@ def _field(name: str, schema: object, required: bool) -> Field | None:
 
 def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+def is_bounded(schema: object) -> bool:
+    """Whether a schema is small enough to be looked at; stops as soon as it is not."""
+    left, size = [(schema, 0)], 0
+    while left:
+        value, depth = left.pop()
+        size += len(value) if isinstance(value, str) else 4
+        if depth > DEEPEST or size > LARGEST_SCHEMA:
+            return False
+        if isinstance(value, Mapping):
+            size += sum(len(str(key)) for key in value)
+            left += [(each, depth + 1) for each in value.values()]
+        elif isinstance(value, list | tuple):
+            left += [(each, depth + 1) for each in value]
+    return True

@@ -1,59 +1,60 @@
-"""Tools `mcp_resources`, `mcp_read` and `mcp_prompt`: what servers offer besides tools."""
+"""Tools `mcp_resource` and `mcp_prompt`: what servers offer besides tools, and which of it changed."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 from hermes_agent.core.effects import Capability, Effect
-from hermes_agent.core.errors import ToolError
-from hermes_agent.core.messages import Origin, Text
+from hermes_agent.core.errors import BadArguments, ToolError
+from hermes_agent.core.messages import Origin
+from hermes_agent.core.shown import plural
 from hermes_agent.core.tool import Answer, CallContext, tool
-from hermes_agent.store.mcp.catalogue import McpPrompt
+from hermes_agent.tools.mcp.calls import McpCalls
 from hermes_agent.tools.mcp.results import all_contents, joined, parts_of
 from hermes_agent.tools.mcp.servers import McpServers
 from hermes_agent.tools.mcp.settings import Server
+from hermes_agent.tools.schema import said
+
+MOST_WATCHED, MOST_SESSIONS = 20, 500
+"""Watched resources of a connection, and sessions that watch any."""
 
 
 class ResourceTools:
     """Resources and prompts of the servers."""
 
-    def __init__(self, servers: McpServers) -> None:
-        self._servers = servers
+    def __init__(self, servers: McpServers, calls: McpCalls) -> None:
+        self._servers, self._calls = servers, calls
+        self._watched: dict[str, dict[tuple[str, str], int]] = {}
 
     @tool(effect=Effect.READS, needs=(Capability.MCP,), core=False)
-    async def mcp_resources(self, server: str, context: CallContext, cursor: str = "") -> Answer:
-        """List the resources of an MCP server: their address (uri), name and type.
+    async def mcp_resource(
+        self,
+        action: Literal["list", "read", "watch"],
+        server: str,
+        context: CallContext,
+        uri: str = "",
+        cursor: str = "",
+    ) -> Answer:
+        """List the resources of an MCP server (address, name and type), read one, or be told when one changes.
 
         Args:
             server: its name
-            cursor: of the page before, for the next one
+            uri: the resource's address, to read or watch it
+            cursor: of the page before, for the next one of the list
         """
         found = self._server(server)
-        page = await self._servers.ask(found, ("list_resources",), context, {"cursor": cursor or None})
-        rows = [
-            {"uri": str(each.uri), "name": each.title or each.name, "type": each.mime_type or ""}
-            for each in page.resources
-        ]
-        if not cursor:
-            rows += [
-                {"template": each.uri_template, "name": each.name} for each in await self._templates(found, context)
-            ]
-        lines = [json.dumps(row, ensure_ascii=False) for row in rows] or ["There are none."]
-        lines += [f"cursor of the next page: {page.next_cursor}"] if page.next_cursor else []
-        return Answer(parts=(Text(text="\n".join(lines), origin=Origin.TOOL),))
-
-    @tool(effect=Effect.READS, needs=(Capability.MCP,), core=False)
-    async def mcp_read(self, server: str, uri: str, context: CallContext) -> Answer:
-        """Read a resource of an MCP server.
-
-        Args:
-            server: its name
-            uri: the resource's address, as `mcp_resources` lists it
-        """
-        found = await self._servers.ask(self._server(server), ("read_resource", uri), context)
-        return all_contents(found.contents)
+        if action != "list" and not uri:
+            raise BadArguments(f"`uri` has to be given to {action} a resource.")
+        match action:
+            case "list":
+                return _lines(await self._listed(found, context, cursor))
+            case "read":
+                return all_contents((await self._calls.ask(found, ("read_resource", uri), context)).contents)
+            case "watch":
+                await self._watch(found, uri, context)
+                return said("A note says it when it changes.", Origin.RUNTIME)
 
     @tool(effect=Effect.READS, needs=(Capability.MCP,), core=False)
     async def mcp_prompt(
@@ -68,18 +69,47 @@ class ResourceTools:
         found = self._server(server)
         if not name:
             link = await self._servers.refresh(found, context.workspace, context.session)
-            return _listed(link.prompts)
-        result = await self._servers.ask(found, ("get_prompt", name, dict(arguments or {})), context)
+            keys = ("name", "description", "arguments", "required")
+            return _lines({key: getattr(each, key) for key in keys} for each in link.prompts)
+        result = await self._calls.ask(found, ("get_prompt", name, dict(arguments or {})), context)
         parts = (part for message in result.messages for part in parts_of(message.content))
         return Answer(parts=joined(parts, "(empty)"))
+
+    def news(self, session: str) -> str:
+        """The resources that a session watches and that changed, with how often; empty for none."""
+        counts = {each: self._servers.updates[each] - before for each, before in self._watched.get(session, {}).items()}
+        changed = [f"{server} {uri} ({plural(count, 'time')})" for (server, uri), count in counts.items() if count]
+        return f"Of the resources that you watch these changed: {', '.join(changed)}." if changed else ""
+
+    async def _listed(self, server: Server, context: CallContext, cursor: str) -> list[Mapping[str, Any]]:
+        page = await self._calls.ask(server, ("list_resources",), context, {"cursor": cursor or None})
+        rows: list[Mapping[str, Any]] = [
+            {"uri": str(each.uri), "name": each.title or each.name, "type": each.mime_type or ""}
+            for each in page.resources
+        ]
+        if not cursor:
+            templates = await self._templates(server, context)
+            rows += [{"template": each.uri_template, "name": each.name} for each in templates]
+        return [*rows, {"cursor of the next page": page.next_cursor}] if page.next_cursor else rows
 
     async def _templates(self, server: Server, context: CallContext) -> Sequence[Any]:
         """Addresses with slots; many servers have resources and know nothing of these."""
         try:
-            page = await self._servers.ask(server, ("list_resource_templates",), context)
+            page = await self._calls.ask(server, ("list_resource_templates",), context)
         except ToolError:
             return ()
         return page.resource_templates  # type: ignore[no-any-return]  # of the SDK
+
+    async def _watch(self, server: Server, uri: str, context: CallContext) -> None:
+        watched = self._servers.place(server, context.workspace, context.session).watched
+        if uri not in watched:
+            if len(watched) >= MOST_WATCHED:
+                raise ToolError(f"Of a server {MOST_WATCHED} resources are watched at most.")
+            await self._calls.ask(server, ("watch", uri), context)
+            watched.add(uri)
+        self._watched.setdefault(context.session, {})[server.name, uri] = self._servers.updates[server.name, uri]
+        if len(self._watched) > MOST_SESSIONS:
+            del self._watched[next(iter(self._watched))]
 
     def _server(self, name: str) -> Server:
         servers: Mapping[str, Server] = self._servers.servers
@@ -88,10 +118,5 @@ class ResourceTools:
         return servers[name]
 
 
-def _listed(prompts: Sequence[McpPrompt]) -> Answer:
-    rows = [
-        {"name": each.name, "description": each.description, "arguments": each.arguments, "required": each.required}
-        for each in prompts
-    ]
-    text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows) or "There are none."
-    return Answer(parts=(Text(text=text, origin=Origin.TOOL),))
+def _lines(rows: Iterable[Mapping[str, Any]]) -> Answer:
+    return said("\n".join(json.dumps(row, ensure_ascii=False) for row in rows) or "There are none.", Origin.TOOL)

@@ -1,37 +1,30 @@
-"""MCP servers of a process: what is known of each, connections that open when a call needs them, and the calls."""
+"""MCP servers of a process: what is known of each, and connections that open when a call needs them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.effects import Effect
-from hermes_agent.core.errors import HermesError, OutcomeUnknown, ToolError
-from hermes_agent.core.tool import Answer, CallContext
+from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.host.tasks import spawn
 from hermes_agent.store.mcp.catalogue import McpCatalogue, McpLink, McpTool
-from hermes_agent.tools.mcp.link import Lost
-from hermes_agent.tools.mcp.listing import Fits, effect_of, judged
-from hermes_agent.tools.mcp.questions import Exchange
-from hermes_agent.tools.mcp.results import answer_of
+from hermes_agent.tools.mcp.listing import Fits, judged
 from hermes_agent.tools.mcp.settings import Server
 
 if TYPE_CHECKING:
     from hermes_agent.tools.mcp.connection import Connection
 
-    Connect: TypeAlias = Callable[[Server, str, Callable[[], None]], Awaitable[Connection]]
+    Connect: TypeAlias = Callable[[Server, str, Callable[[str], None]], Awaitable[Connection]]
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 60.0
 NEW_SECONDS = 3.0
 """Seconds that a search for tools waits for servers which nobody has asked yet."""
-PROBE_SECONDS = 1.2
-"""Seconds in which a server has to answer anything after a call was given up; else it ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,18 +63,34 @@ def away_again(before: Away | None, why: str, clock: Clock) -> Away:
 
 @dataclass(slots=True)
 class Place:
-    """The connection to one server for one workspace, if there is one."""
+    """The connection to one server for one workspace, if there is one, and the resources that are watched over it."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     connection: Connection | None = None
     away: Away | None = None
     calls: int = 0
     idle: asyncio.TimerHandle | None = None
+    watched: set[str] = field(default_factory=set)
+
+    def end_idle(self) -> None:
+        """Have the connection, and what is watched over it, end once nobody used it for a while."""
+        if (connection := self.connection) is None:
+            return
+
+        def end() -> None:
+            if not self.calls:
+                self.watched.clear()
+                spawn(connection.close(), name="end of an idle MCP server")
+
+        if self.idle is not None:
+            self.idle.cancel()
+        self.idle = asyncio.get_running_loop().call_later(connection.setup.server.settings.idle, end)
 
 
 class McpServers:
-    """Calls the tools of servers, and keeps the rows of what they offer. `connect` opens a connection to a server for
-    a workspace; it is told what to call when the server's tools changed."""
+    """Reaches servers, and keeps the rows of what they offer. `connect` opens a connection to a server for a workspace;
+    it is told what to call when the server's lists, or a resource, changed. `updates` counts what servers said of each
+    resource that is watched."""
 
     def __init__(
         self,
@@ -95,11 +104,12 @@ class McpServers:
         self.servers = {server.name: server for server in servers}
         self.known: dict[str, Known] = {}
         self.listeners: list[Callable[[], None]] = []
+        self.updates = Counter[tuple[str, str]]()
         self._catalogue, self._connect, self._clock, self._fits = catalogue, connect, clock, fits
         self._places: defaultdict[tuple[str, str, str], Place] = defaultdict(Place)
         self._listing: dict[str, asyncio.Task[None]] = {}
+        self._trying: set[asyncio.Task[None]] = set()
         self._again: set[str] = set()
-        self._trying: list[asyncio.Task[None]] = []
 
     async def load(self) -> None:
         """Read the rows that changed."""
@@ -120,12 +130,14 @@ class McpServers:
         new = [each for each in self.servers.values() if self._is_new(each, workspace)]
         untried = {each.name for each in new} - self.known.keys()
         tasks = {each.name: spawn(self._try(each, workspace), name=f"MCP server {each.name}") for each in new}
-        self._trying = [each for each in (*self._trying, *tasks.values()) if not each.done()]
+        for task in tasks.values():
+            self._trying.add(task)
+            task.add_done_callback(self._trying.discard)
         if untried:
             await asyncio.wait([tasks[name] for name in untried], timeout=NEW_SECONDS)
 
     def _is_new(self, server: Server, workspace: str) -> bool:
-        known, away = self.known.get(server.name), self._places[self._key(server, workspace)].away
+        known, away = self.known.get(server.name), self.place(server, workspace).away
         rests = away is not None and away.next_try > self._clock.monotonic()
         return not rests and (known is None or not known.link.seen)
 
@@ -152,7 +164,7 @@ class McpServers:
     async def connected(self, server: Server, workspace: str, session: str = "", *, lists: bool = True) -> Connection:
         """The open connection to a server; a new one asks what it offers (`lists`), in the background. Raises
         `ToolError` for one that cannot be reached now."""
-        place = self._places[self._key(server, workspace, session)]
+        place = self.place(server, workspace, session)
         async with place.lock:
             if place.connection is not None and place.connection.is_open:
                 return place.connection
@@ -165,17 +177,24 @@ class McpServers:
                 await self._note(server, str(error))
                 raise ToolError(place.away.words(server.name, self._clock)) from error
             place.away = None
-            _end_idle(place, place.connection)
+            place.end_idle()
         if lists:
             self._relist(server, place.connection)
+        for uri in place.watched:  # Nobody knows whether it changed meanwhile.
+            self.updates[server.name, uri] += 1
+            spawn(self._watched(place.connection, uri), name=f"watching at {server.name}")
         return place.connection
+
+    async def _watched(self, connection: Connection, uri: str) -> None:
+        with suppress(HermesError):
+            await connection.ask("watch", uri)
 
     async def _open(self, server: Server, workspace: str, place: Place) -> Connection:
         seconds = server.settings.connect_timeout
         connection: Connection | None = None
         try:
             async with asyncio.timeout(seconds):
-                connection = await self._connect(server, workspace, lambda: self._changed(server, place))
+                connection = await self._connect(server, workspace, lambda uri: self._changed(server, place, uri))
                 await connection.opened()
         except BaseException as error:
             if connection is not None:
@@ -185,9 +204,11 @@ class McpServers:
             raise
         return connection
 
-    def _key(self, server: Server, workspace: str, session: str = "") -> tuple[str, str, str]:
+    def place(self, server: Server, workspace: str, session: str = "") -> Place:
+        """The place of a server's connection for a workspace and session."""
         own = server.settings
-        return server.name, workspace if own.command or own.roots else "", session if own.per_session else ""
+        where = workspace if own.command or own.roots else ""
+        return self._places[server.name, where, session if own.per_session else ""]
 
     async def _note(self, server: Server, why: str) -> None:
         """Write down why a server cannot be used, for people."""
@@ -197,8 +218,10 @@ class McpServers:
             self.known[server.name] = replace(known, link=link)
             await self._catalogue().put(link)
 
-    def _changed(self, server: Server, place: Place) -> None:
-        if place.connection is not None and place.connection.is_open:
+    def _changed(self, server: Server, place: Place, uri: str) -> None:
+        if uri:
+            self.updates[server.name, uri] += uri in place.watched
+        elif place.connection is not None and place.connection.is_open:
             self._relist(server, place.connection)
 
     def _relist(self, server: Server, connection: Connection) -> None:
@@ -244,78 +267,12 @@ class McpServers:
         for listener in self.listeners:
             listener()
 
-    async def call(self, server: Server, tool: McpTool, arguments: Mapping[str, Any], context: CallContext) -> Answer:
-        """Call a tool. Raises `ToolError`, also for what a server does wrong."""
-        reads = effect_of(server.settings, tool) is not Effect.WRITES
-        named = {"progress_callback": _progress(context)}
-        result = await self.ask(server, ("call_tool", tool.name, dict(arguments)), context, named, reads=reads)
-        return answer_of(result)
-
-    async def ask(
-        self,
-        server: Server,
-        what: tuple[Any, ...],
-        context: CallContext,
-        named: Mapping[str, Any] | None = None,
-        *,
-        reads: bool = True,
-    ) -> Any:  # noqa: ANN401 - a result of the SDK
-        """Call a method of the SDK's client, again where the connection was lost and nothing happened. Raises
-        `ToolError`."""
-        for is_last in (False, True):
-            connection = await self.connected(server, context.workspace, context.session)
-            try:
-                return await self._asked(connection, what, context, named or {})
-            except Lost as error:
-                again = reads or error.unsent
-                if again and not is_last:
-                    continue
-                kind = ToolError if again else OutcomeUnknown
-                unknown = "" if again else " Whether it was done is unknown: look before you try again."
-                raise kind(f"The MCP server {server.name} went away during the call ({error}).{unknown}") from error
-            except TimeoutError as error:
-                kind, more = (ToolError, "") if reads else (OutcomeUnknown, " Whether it was done is unknown.")
-                told = f"did not answer in time (`timeout` {server.settings.timeout:g} s).{more}"
-                raise kind(f"The MCP server {server.name} {told}") from error
-        raise AssertionError("the second try ends it")
-
-    async def ask_alone(self, server: Server, workspace: str, *what: Any) -> Any:  # noqa: ANN401 - as above
-        """Call a method of the SDK's client outside of any run. Raises `ToolError`."""
-        try:
-            async with asyncio.timeout(server.settings.timeout):
-                return await (await self.connected(server, workspace)).ask(*what)
-        except (Lost, TimeoutError) as error:
-            raise ToolError(
-                f"The MCP server {server.name} did not answer: `/mcp test {server.name}` asks it."
-            ) from error
-
-    async def _asked(
-        self, connection: Connection, what: tuple[Any, ...], context: CallContext, named: Mapping[str, Any]
-    ) -> Any:  # noqa: ANN401 - as above
-        left, seconds = context.seconds_left(), connection.setup.server.settings.timeout
-        key = self._key(connection.setup.server, context.workspace, context.session)
-        exchange, place = Exchange(context), self._places[key]
-        place.calls += 1
-        try:
-            async with asyncio.timeout(seconds if left is None else min(left, seconds)) as timeout:
-                serving = spawn(exchange.serve(timeout), name="questions of an MCP server")
-                try:
-                    return await connection.ask(*what, exchange=exchange, **named)
-                finally:
-                    serving.cancel()
-        except (TimeoutError, asyncio.CancelledError):
-            spawn(_probed(connection), name="look after an MCP server")
-            raise
-        finally:
-            place.calls -= 1
-            _end_idle(place, connection)
-
     async def close(self) -> None:
         """End all connections, also those that are being opened."""
-        for task in (*self._listing.values(), *self._trying):
+        for task in (under_way := [*self._listing.values(), *self._trying]):
             task.cancel()
-        if self._trying:
-            await asyncio.wait(self._trying)
+        if under_way:
+            await asyncio.wait(under_way)
         for place in self._places.values():
             if place.idle is not None:
                 place.idle.cancel()
@@ -323,32 +280,3 @@ class McpServers:
         async with asyncio.TaskGroup() as group:
             for connection in open_:
                 group.create_task(connection.close())
-
-
-def _end_idle(place: Place, connection: Connection) -> None:
-    """Have the connection end once nobody used it for a while."""
-
-    def end() -> None:
-        if not place.calls:
-            spawn(connection.close(), name="end of an idle MCP server")
-
-    if place.idle is not None:
-        place.idle.cancel()
-    place.idle = asyncio.get_running_loop().call_later(connection.setup.server.settings.idle, end)
-
-
-async def _probed(connection: Connection) -> None:
-    """After a call was given up: end a server that does not answer any more, with its whole process group."""
-    try:
-        async with asyncio.timeout(PROBE_SECONDS):
-            await connection.ask("list_tools")
-    except (TimeoutError, HermesError):
-        await connection.close()
-
-
-def _progress(context: CallContext) -> Callable[[float, float | None, str | None], Awaitable[None]]:
-    async def show(done: float, total: float | None, message: str | None) -> None:
-        share = f"{done:g} of {total:g}" if total else f"{done:g}"
-        context.progress(f"{share}{f': {message[:200]}' if message else ''}")
-
-    return show

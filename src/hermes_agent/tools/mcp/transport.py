@@ -23,7 +23,7 @@ from pydantic import BaseModel, ValidationError
 
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.piped import ERRORS, Piped
-from hermes_agent.tools.mcp.link import Streams
+from hermes_agent.tools.mcp.listing import Streams
 
 LONGEST_MESSAGE = 16 << 20
 """Bytes of one message; the answer to a request that is longer becomes an error."""
@@ -65,10 +65,6 @@ class ListFilter:
 
     async def __anext__(self) -> SessionMessage | Exception:
         return self._cleaned(await self._stream.__anext__())
-
-    async def receive(self) -> SessionMessage | Exception:
-        """The next message."""
-        return self._cleaned(await self._stream.receive())
 
     async def __aenter__(self) -> ListFilter:
         await self._stream.__aenter__()

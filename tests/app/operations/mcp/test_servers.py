@@ -34,7 +34,7 @@ async def test_the_agent_finds_and_uses_a_server_and_the_chat_shows_it(tmp_path:
         assert "fix · new" in await here.text("/mcp")
         await here.say("What is 2 + 3?")
 
-        assert "fix · ready · 21 tools" in await here.text("/mcp list")
+        assert "fix · ready · 22 tools" in await here.text("/mcp list")
         assert "mcp__fix__add (reads) Does add." in await here.text("/mcp show fix")
         with pytest.raises(HermesError, match=r"There is no MCP server `other`. There are: fix"):
             await here.text("/mcp test other")

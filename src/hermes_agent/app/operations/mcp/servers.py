@@ -149,7 +149,7 @@ async def read_named(access: Access[System], text: str) -> tuple[Part, ...]:
         if source is None or name not in source.servers.servers:
             continue
         server = source.servers.servers[name]
-        found = await source.servers.ask_alone(server, access.folder, "read_resource", uri)
+        found = await source.calls.ask_alone(server, access.folder, "read_resource", uri)
         head = Text(text=f"\n\n{name}:{uri}:\n", origin=Origin.TOOL)
         parts += joined((head, *map(contents, found.contents)), "")
     return tuple(parts)
@@ -169,7 +169,7 @@ async def fill_prompt(access: Access[System], line: str) -> tuple[Part, ...] | N
     if word[1:] not in source.prompts():
         return None
     server, prompt = source.prompts()[word[1:]]
-    result = await source.servers.ask_alone(server, access.folder, "get_prompt", prompt.name, _given(prompt, rest))
+    result = await source.calls.ask_alone(server, access.folder, "get_prompt", prompt.name, _given(prompt, rest))
     return joined((part for each in result.messages for part in parts_of(each.content)), "(empty)")
 
 

@@ -1,0 +1,53 @@
+"""Resources of servers that are watched: a note beside the next message says which changed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.core.errors import BadArguments, ToolError
+from tests.app.mcp.calling import MODERN, ODD, PLAIN, Calling, calling, plain
+
+
+async def news(call: Calling, words: str) -> None:
+    async with asyncio.timeout(5):
+        while words not in call.source.news(call.context().session):
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("script", [PLAIN, MODERN])
+async def test_a_watched_resource_that_changes_is_told(tmp_path: Path, script: Path):
+    async with calling(tmp_path, {"fix": plain(script)}) as call:
+        assert await call("mcp_resource", action="watch", server="fix", uri="note://one") != ""
+        assert call.source.news(call.context().session) == ""
+
+        await call("mcp__fix__touch")
+        await news(call, "these changed: fix note://one (1 time).")
+        await call("mcp__fix__touch")
+        await news(call, "(2 times)")
+        assert call.source.news("another") == ""
+
+        for process in call.processes("fix"):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        await call("mcp_resource", action="read", server="fix", uri="note://one")
+        await news(call, "(3 times)")  # Nobody knows whether it changed meanwhile.
+        await call("mcp__fix__touch")
+        await news(call, "(4 times)")
+
+
+async def test_what_cannot_be_watched_is_a_sentence_and_watching_is_bounded(tmp_path: Path):
+    async with calling(tmp_path, {"fix": plain(), "odd": plain(ODD)}) as call:
+        with pytest.raises(ToolError, match="Method not found"):
+            await call("mcp_resource", action="watch", server="odd", uri="x://one")
+        with pytest.raises(BadArguments, match="`uri` has to be given"):
+            await call("mcp_resource", action="watch", server="fix")
+        for number in range(20):
+            await call("mcp_resource", action="watch", server="fix", uri=f"note://{number}")
+        with pytest.raises(ToolError, match="20 resources are watched at most"):
+            await call("mcp_resource", action="watch", server="fix", uri="note://20")
