@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import partial
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import click
@@ -34,11 +35,14 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 UNASKED = "\nStopped: there is no terminal to ask you at. `-y` answers where a command has it."
+NARROWEST, WIDEST = 30, 100
+"""Columns of the help."""
 NAME = 11
 """Columns of a command's name in the help."""
 CLOSE = 0.75
 """How like a command a word is that was probably mistyped: a far-off guess misleads."""
 DRESS, EPILOG = "hermes_agent.cli.dressing:dress", "hermes_agent.cli.examples:epilog_of"
+COMMAND_OF = "hermes_agent.cli.commands.verbs:command_of"
 COMPLETED = "hermes_agent.cli.completing:completed"
 SURFACE = "hermes_agent.cli.surface:Surface"
 
@@ -52,7 +56,8 @@ class Subcommands(click.Group):
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = late(COMMANDS[cmd_name])
+        found = late(COMMANDS[cmd_name])
+        command: click.Command = found if isinstance(found, click.Command) else late(COMMAND_OF)(found)
         late(DRESS)(command, cmd_name)
         if late(BELOW_AGENT)():
             _close(command, "", cmd_name, has_home=os.access(find_home().root, os.R_OK))
@@ -145,7 +150,7 @@ hermes = Subcommands(
             help="Show the version and exit.",
         ),
     ],
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDEST},
     help="Hermes, an agent that works with your files and shell. Without a command: the chat.",
 )
 
@@ -154,7 +159,9 @@ def run(arguments: Sequence[str]) -> int:
     """Run a subcommand and return the exit code. Raises `HermesError`."""
     try:
         words = ["--json-result" if word == RESULT else word for word in arguments]
-        result = hermes.main(words, prog_name="hermes", standalone_mode=False)
+        # Click itself would not go below 50 columns.
+        columns = max(NARROWEST, min(get_terminal_size().columns, WIDEST)) - 2
+        result = hermes.main(words, prog_name="hermes", standalone_mode=False, terminal_width=columns)
     except click.ClickException as error:
         error.show()
         return error.exit_code

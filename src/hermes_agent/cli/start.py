@@ -25,6 +25,7 @@ from hermes_agent.tools.files.content import SNIFFED, binary_kind, image_type, p
 if TYPE_CHECKING:
     from hermes_agent.app.intake import Spooled
 
+REMARK = "hermes_agent.cli.output:remark"
 SPOOL = "hermes_agent.app.intake:spool"
 PATIENCE = 3.0
 """Seconds after which a pipe that brings nothing is spoken of: a forgotten one would look like a hang."""
@@ -105,7 +106,7 @@ def start(arguments: Sequence[str]) -> int:
         code = run_surface("commands", arguments) if invocation is None else converse(invocation)
         sys.stdout.flush()
     except HermesError as error:
-        sys.stderr.write(f"{error}\n")
+        print_error(str(error))
         return Exit.of_error(type(error))
     except KeyboardInterrupt:
         return Exit.STOPPED
@@ -116,7 +117,7 @@ def start(arguments: Sequence[str]) -> int:
 
 def print_error(text: str) -> None:
     """Print a line on standard error."""
-    sys.stderr.write(f"{text}\n")
+    late(REMARK)(text)
 
 
 def unwritten(error: OSError) -> int:

@@ -19,6 +19,7 @@ from hermes_agent.core.section import Section, estimate_tokens, short_hash, tool
 from hermes_agent.core.shown import words_of
 from hermes_agent.core.tool import Quarantined
 from hermes_agent.host.late import late
+from hermes_agent.host.secrets import Secrets
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.sessions import Stats
 from hermes_agent.store.usage import GroupBy
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ("Hit", "SessionRecord", "Stats")
 
+TITLE = "hermes_agent.app.auxiliary.background_models:plain_title"
 SCOPE = "hermes_agent.store.search:Scope"
 SESSION = re.compile(r"\d{8}_\d{6}_[0-9a-f]{6}")
 PAGE = 200
@@ -169,6 +171,13 @@ async def rename_session(access: Access[HomeSystem], session: str, title: str) -
     await get_session(access, session)
     await (access.system.hermes or access.system.store.sessions).rename(session, title)
     return await get_session(access, session)
+
+
+async def entitle_session(access: Access[System], session: str, words: str) -> None:
+    """Title a session that has none after what was said first, unless the settings turn titles off."""
+    settings, needs = access.system.settings, access.system.snapshots.now.needs
+    if settings.auxiliary.title.enabled and (title := late(TITLE)(needs.get(Secrets).redact(words))):
+        await access.system.store.sessions.entitle(session, title)
 
 
 async def delete_session(access: Access[HomeSystem], session: str) -> None:
