@@ -19,13 +19,15 @@ MOST = 200
 """Rows of the store among which completion looks."""
 Row = tuple[str, str]
 OPERATIONS = "hermes_agent.app.operations"
-OPEN = "hermes_agent.cli.operation:ask"
+OPEN, OPEN_SYSTEM = "hermes_agent.cli.operation:ask", "hermes_agent.cli.operation:ask_system"
 LISTS = {
-    "approvals": f"{OPERATIONS}.approvals:list_approvals",
-    "jobs": f"{OPERATIONS}.cron:list_jobs",
-    "servers": f"{OPERATIONS}.mcp.servers:list_servers",
+    "approvals": (OPEN, f"{OPERATIONS}.approvals:list_approvals"),
+    "goals": (OPEN_SYSTEM, f"{OPERATIONS}.goals:list_goals"),
+    "jobs": (OPEN, f"{OPERATIONS}.cron:list_jobs"),
+    "lessons": (OPEN_SYSTEM, f"{OPERATIONS}.learning:list_learned"),
+    "servers": (OPEN, f"{OPERATIONS}.mcp.servers:list_servers"),
 }
-"""Operations that list what has an id or a name."""
+"""Operations that list what has an id or a name, and what runs them."""
 TABLES = {
     "channels": "hermes_agent.gateway.channels:CHANNELS",
     "surfaces": "hermes_agent.cli.commands.tools:SURFACES",
@@ -34,9 +36,10 @@ TABLES = {
 }
 
 
-def _listed(where: str, surface: Surface) -> Iterator[Row]:
-    for row in late(OPEN)(surface, late(where)):
-        yield str(getattr(row, "id", "") or row.name), str(getattr(row, "what", "") or row.name)
+def _listed(opening: str, where: str, surface: Surface) -> Iterator[Row]:
+    for row in late(opening)(surface, late(where)):
+        about = next(filter(None, (getattr(row, field, "") for field in ("what", "text", "name"))), "")
+        yield str(getattr(row, "id", "") or row.name), str(about)
 
 
 def _named(where: str, _surface: Surface) -> Iterator[Row]:
@@ -96,7 +99,7 @@ SOURCES: dict[str, Callable[[Surface], Iterable[Row]]] = {
     "taps": lambda at: (
         (tap.name, tap.url) for tap in late("hermes_agent.skills.hub.sources:Taps")(at.home.skills).all()
     ),
-    **{name: partial(_listed, where) for name, where in LISTS.items()},
+    **{name: partial(_listed, *where) for name, where in LISTS.items()},
     **{name: partial(_named, where) for name, where in TABLES.items()},
 }
 """What may be completed -> the names with a word on each."""
@@ -113,10 +116,13 @@ FITTING = {
     "diff": "sessions",
     "file": "files",
     "folder": "files",
+    "goals name": "goals",
     "hooks name": "hooks",
     "id": "approvals",
     "job": "jobs",
     "key": "settings",
+    "learn adopt name": "skills",
+    "learn name": "lessons",
     "mcp name": "servers",
     "model": "models",
     "model name": "models",
@@ -142,7 +148,7 @@ FITTING = {
     "user": "people",
     "vendor": "vendors",
 }
-"""Arguments and options, where it matters with the group before them -> what fits there."""
+"""Arguments and options, where it matters with the group or command before them -> what fits there."""
 
 
 class Known(click.ParamType[str]):
@@ -174,8 +180,8 @@ def completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 
 def complete(command: click.Command, path: str) -> None:
     """Give each text that the command takes, and for which names are known, its completion."""
-    group = path.rpartition(" ")[0]
+    ways = (f"{path} ", f"{path.rpartition(' ')[0]} ", "")
     for param in command.params:
-        source = FITTING.get(f"{group} {param.name}") or FITTING.get(param.name or "")
+        source = next((FITTING[f"{way}{param.name}"] for way in ways if f"{way}{param.name}" in FITTING), None)
         if source and param.type is click.STRING:
             param.type = Known(source)

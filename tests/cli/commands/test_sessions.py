@@ -60,7 +60,7 @@ def test_a_session_without_a_title_is_listed_by_its_first_words(home: Path) -> N
         "WHERE",
         "MESSAGES",
         "COST",
-        "TITLE OR FIRST WORDS",
+        "TITLE",
     ]
 
 
