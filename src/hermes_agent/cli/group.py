@@ -14,7 +14,7 @@ import click
 
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import OPTIONS, RESULT, Invocation, Option
-from hermes_agent.cli.output import answering
+from hermes_agent.cli.output import answering, remark
 from hermes_agent.cli.table import (
     BELOW_AGENT,
     CHILDS,
@@ -34,7 +34,12 @@ from hermes_agent.version import VERSION
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-UNASKED = "\nStopped: there is no terminal to ask you at. `-y` answers where a command has it."
+UNASKED = (
+    "\nStopped: there is no terminal to ask you at. `-y` says yes where a command has it; a value comes from standard "
+    "input."
+)
+COUNT = ("valid integer range", "whole number")
+"""What click says of a count, in plain words."""
 NARROWEST, WIDEST = 30, 100
 """Columns of the help."""
 NAME = 11
@@ -163,9 +168,11 @@ def run(arguments: Sequence[str]) -> int:
         columns = max(NARROWEST, min(get_terminal_size().columns, WIDEST)) - 2
         result = hermes.main(words, prog_name="hermes", standalone_mode=False, terminal_width=columns)
     except click.ClickException as error:
-        error.show()
+        context, words = getattr(error, "ctx", None), error.format_message().replace(*COUNT)
+        inner = context is not None and context.parent is not None
+        remark(f"{words} `{context.command_path} --help` shows the way." if inner else words)
         return error.exit_code
     except click.Abort:
-        click.echo("Stopped." if sys.stdin.isatty() else UNASKED, err=True)
+        remark("Stopped." if sys.stdin.isatty() else UNASKED)
         return Exit.STOPPED
     return result if isinstance(result, int) else Exit.OK

@@ -19,8 +19,8 @@ COMMANDS: dict[str, str] = {
     "demo": "hermes_agent.cli.commands.demo:demo",
     "doctor": "hermes_agent.cli.commands.doctor:doctor",
     "gateway": "hermes_agent.cli.commands.gateway:gateway",
-    "goals": "hermes_agent.cli.commands.goals:goals",
-    "hooks": "hermes_agent.cli.commands.hooks:hooks",
+    "goals": "hermes_agent.cli.commands.work:goals",
+    "hooks": "hermes_agent.cli.commands.verbs:hooks",
     "kanban": "hermes_agent.cli.commands.work:kanban",
     "learn": "hermes_agent.app.operations.learning:LEARNED",
     "login": "hermes_agent.cli.commands.auth:login",
@@ -94,6 +94,7 @@ GROUPS: dict[str, str] = {
 SERVES = ("acp setup", "api run", "chat", "demo", "gateway run", "mcp serve", "worker")
 """Commands that go on talking, and so give no single answer as JSON."""
 
+NO_CHANNEL = "There is no such channel yet: `hermes gateway setup` lists those there are."
 ELSEWHERE: dict[str, str] = {
     "ask": "A question goes behind -z: `hermes -z PROMPT`.",
     "backup": "Copy the home while nothing runs: docs/sessions.md#backup.",
@@ -112,6 +113,7 @@ ELSEWHERE: dict[str, str] = {
     "insights": "`hermes cost` and `hermes learn stats` have the figures.",
     "install": "`hermes skills install` installs a skill, `hermes gateway install` the service.",
     "key": "`hermes setup` asks for a key, `hermes config set OPENAI_API_KEY` saves one.",
+    "media": "There are no media tools yet; the agent sees pictures and reads PDFs, and MCP servers add more.",
     "migrate": "There is no import of other programs yet, except `hermes mcp import` and `hermes cron import`.",
     "models": "`hermes model list` lists them.",
     "plugins": "There are no plugins yet; skills, hooks and MCP servers extend the agent.",
@@ -131,6 +133,7 @@ ELSEWHERE: dict[str, str] = {
     "update": "`git pull` in the checkout updates Hermes; `./hermes` renews its environment by itself.",
     "upgrade": "`git pull` in the checkout updates Hermes; `./hermes` renews its environment by itself.",
     "version": "`hermes --version` shows it.",
+    **dict.fromkeys(("imessage", "signal", "sms", "teams", "whatsapp"), NO_CHANNEL),
     "voice": "Voice is not there yet: messages of the channels may hold it as files.",
 }
 """What people look for that is no command here -> a sentence on what does it."""

@@ -1,24 +1,30 @@
-"""Subcommands built from operations (`Noun`, `Verb`): `hermes agents`, `curator` and others; and `hermes memory`."""
+"""Subcommands built from operations (`Noun`, `Verb`): `hermes agents`, `curator` and others, `memory`, `hooks`."""
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import click
+import msgspec
 
+from hermes_agent.app.hooks import EVENTS, run_hook
 from hermes_agent.app.operations.access import Argument, Kind, Noun, Verb
 from hermes_agent.app.operations.memory import FACTS, NOTES, put_note
+from hermes_agent.app.operations.trust import HOOKS, find_hook
 from hermes_agent.cli.operation import ask, ask_system
-from hermes_agent.cli.output import remark, say, show
+from hermes_agent.cli.output import remark, say, say_json, show
 from hermes_agent.cli.picker_choices import edit as edit_in_editor
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.table import SUMMARIES
 from hermes_agent.cli.time_format import Since
-from hermes_agent.core.errors import HermesError
+from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.host.paths import read_small, write_private
 from hermes_agent.memory.settings import Target
+from hermes_agent.sandbox.jail import scrubbed
 
 KINDS: dict[Kind, click.ParamType[Any]] = {
     Kind.TEXT: click.STRING,
@@ -100,3 +106,22 @@ def edit(surface: Surface, target: str) -> None:
     say(f"{found.file}: version {version}." if version else f"{found.file} is as it was.")
     if found.size > found.limit:
         remark(f"{found.file} has {found.size:,} characters; the agent is shown {found.limit:,}.")
+
+
+hooks = group_of(HOOKS)
+
+
+@hooks.command()
+@click.argument("name")
+@click.argument("event", type=click.Choice(sorted(EVENTS)))
+@pass_surface
+def test(surface: Surface, name: str, event: str) -> None:
+    """Run a hook that is allowed, with the JSON on standard input as the event's facts, and show its answer."""
+    found = ask(surface, partial(find_hook, name=name))
+    if not found.allowed:
+        raise ConfigError(
+            found.problem or f"{name} is not allowed with its present content: `hermes hooks allow {name}`."
+        )
+    facts = msgspec.json.decode(sys.stdin.buffer.read() or b"{}", type=dict[str, object])
+    variables = {**scrubbed(surface.variables), "HERMES_HOME": str(surface.home.root)}
+    say_json(asyncio.run(run_hook(found.hook, {"event": event, **facts}, surface.home.root, variables)))
