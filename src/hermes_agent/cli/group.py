@@ -168,9 +168,9 @@ def run(arguments: Sequence[str]) -> int:
         columns = max(NARROWEST, min(get_terminal_size().columns, WIDEST)) - 2
         result = hermes.main(words, prog_name="hermes", standalone_mode=False, terminal_width=columns)
     except click.ClickException as error:
-        context, words = getattr(error, "ctx", None), error.format_message().replace(*COUNT)
-        inner = context is not None and context.parent is not None
-        remark(f"{words} `{context.command_path} --help` shows the way." if inner else words)
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        way = f" `{context.command_path} --help` shows the way." if context is not None and context.parent else ""
+        remark(f"{error.format_message().replace(*COUNT)}{way}")
         return error.exit_code
     except click.Abort:
         remark("Stopped." if sys.stdin.isatty() else UNASKED)

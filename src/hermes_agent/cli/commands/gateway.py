@@ -27,7 +27,9 @@ from hermes_agent.gateway.opening import kind_of, no_channel
 from hermes_agent.gateway.state import GatewayState, Phase, read_state, read_states
 from hermes_agent.host.loops import run as run_loop
 
-OFF = "hermes config set gateway.channels.NAME.enabled false"
+SERVED = (
+    "The gateway serves {0} already. To set it up anew, first `hermes config set gateway.channels.{0}.enabled false`."
+)
 NO_CHANNEL = "No channel is enabled: `hermes gateway setup` shows how."
 
 
@@ -132,7 +134,7 @@ def setup(surface: Surface, channel: str, steps: bool) -> None:
         say("\n".join(f"{number}. {step}" for number, step in enumerate(found, 1)), steps=found)
         return
     if (state := read_state(surface.home)) is not None and channel in state.channels:
-        raise HermesError(f"The gateway serves {channel} already. To set it up anew, first `{OFF}`.")
+        raise HermesError(SERVED.format(channel))
     try:
         if not has_model(surface):
             remark("First the model that shall answer there.")
