@@ -135,29 +135,14 @@ def _parameter(option: Option) -> click.Option:
     return click.Option(names, is_flag=True, help=option.help)
 
 
-def _show_version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        click.echo(f"hermes {VERSION}")
-        context.exit()
-
-
 hermes = Subcommands(
     name="hermes",
     callback=_options_given,
-    params=[
-        *map(_parameter, OPTIONS),
-        click.Option(
-            ["-V", "--version"],
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=_show_version,
-            help="Show the version and exit.",
-        ),
-    ],
+    params=[*map(_parameter, OPTIONS)],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDEST},
     help="Hermes, an agent that works with your files and shell. Without a command: the chat.",
 )
+click.version_option(VERSION, "-V", "--version", message="hermes %(version)s")(hermes)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -26,7 +26,6 @@ from hermes_agent.store.usage import GroupBy
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
-    from hermes_agent.app.operations.sessions import SessionRecord
     from hermes_agent.app.system import System
     from hermes_agent.store.inbox import Mail as Mail
     from hermes_agent.store.search import Hit as Hit
@@ -39,8 +38,7 @@ SCOPE = "hermes_agent.store.search:Scope"
 SESSION = re.compile(r"\d{8}_\d{6}_[0-9a-f]{6}")
 PAGE = 200
 """Sessions that are read at a time, and of which those of one chat are listed."""
-FIRST_ENTRIES = 8
-LONGEST_WORDS = 200
+FIRST_ENTRIES, LONGEST_WORDS = 8, 200
 DELETED, UNDONE = "The session is deleted.", "What started it was undone."
 
 
@@ -175,8 +173,8 @@ async def rename_session(access: Access[HomeSystem], session: str, title: str) -
 
 async def entitle_session(access: Access[System], session: str, words: str) -> None:
     """Title a session that has none after what was said first, unless the settings turn titles off."""
-    settings, needs = access.system.settings, access.system.snapshots.now.needs
-    if settings.auxiliary.title.enabled and (title := late(TITLE)(needs.get(Secrets).redact(words))):
+    redacted = access.system.snapshots.now.needs.get(Secrets).redact(words)
+    if access.system.settings.auxiliary.title.enabled and (title := late(TITLE)(redacted)):
         await access.system.store.sessions.entitle(session, title)
 
 

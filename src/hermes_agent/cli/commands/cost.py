@@ -55,8 +55,8 @@ def cost(surface: Surface, by: str, since: float, until: float, *, view: str | N
     --limits: of runs and jobs the latest, of persons those of today.
     """
     if view == "limits":
-        lines = ask(surface, costs.list_limits)
-        show(lines, _limits, nothing="" if surface.loaded.value.rules.limits else NO_LIMIT)
+        nothing = "" if surface.loaded.value.rules.limits else NO_LIMIT
+        show(ask(surface, costs.list_limits), _limits, nothing=nothing)
     elif view == "breaks":
         found = ask(surface, partial(costs.cache_breaks, since=since))
         show(found, BREAKS, nothing="No cache was broken in that time.")

@@ -151,7 +151,7 @@ def setup(surface: Surface, channel: str, steps: bool) -> None:
 @pass_surface
 def install(surface: Surface, system: bool, only_shown: bool) -> None:
     """Install a systemd service, which restarts the gateway after a crash or hang."""
-    made = _unit(surface, system=system)
+    made = unit.unit_of(surface, starting.command_of(surface), system=system)
     if only_shown or not unit.RUNNING.exists():
         if not only_shown:
             remark(
@@ -171,14 +171,9 @@ def install(surface: Surface, system: bool, only_shown: bool) -> None:
 @pass_surface
 def uninstall(surface: Surface, system: bool) -> None:
     """Stop and remove the systemd service."""
-    made = _unit(surface, system=system)
+    made = unit.unit_of(surface, starting.command_of(surface), system=system)
     asyncio.run(unit.uninstall(made, surface))
     say(f"{made.path} is gone.")
-
-
-def _unit(surface: Surface, *, system: bool) -> unit.Unit:
-    drain = surface.loaded.value.gateway.drain_seconds
-    return unit.unit_of(surface, starting.command_of(surface), drain, system=system)
 
 
 def _warn(surface: Surface) -> None:

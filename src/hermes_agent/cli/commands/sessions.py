@@ -92,8 +92,7 @@ def show_(surface: Surface, session: str) -> None:
 @pass_surface
 def search(surface: Surface, words: tuple[str, ...], limit: int) -> None:
     """Find messages by their words, the best first; "quoted words" stand together, -word is left out."""
-    query = " ".join(map(asked, words))
-    hits = ask(surface, partial(operations.search_messages, words=query, limit=limit))
+    hits = ask(surface, partial(operations.search_messages, words=" ".join(map(asked, words)), limit=limit))
     show(hits, found_words, nothing="No message contains these words.", has_marks=True)
 
 
