@@ -11,8 +11,8 @@ from hermes_agent.app.operations.models import KeyState, ask_once, list_keys, wa
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.offers import (
     Offer,
+    all_offers,
     key_name,
-    offers_of,
     refuse_typo,
     route_to,
     route_without,
@@ -40,10 +40,10 @@ def model() -> None:
 @click.option("--ready", is_flag=True, help="Only those that could be asked now.")
 @pass_surface
 def list_(surface: Surface, vendor: str, ready: bool) -> None:
-    """List the models of the catalogue. A model that is not in it can be asked all the same, by its name."""
+    """List the models of the configured server and of the catalogue. Others can be asked by their names, too."""
     if vendor:
         load_vendor(vendor)
-    show([offer for offer in offers_of(surface, vendor) if offer.ready or not ready], OFFERS, nothing=NONE_READY)
+    show([offer for offer in all_offers(surface, vendor) if offer.ready or not ready], OFFERS, nothing=NONE_READY)
 
 
 @model.command()
@@ -52,7 +52,7 @@ def list_(surface: Surface, vendor: str, ready: bool) -> None:
 def search(surface: Surface, words: tuple[str, ...]) -> None:
     """Find models by parts of their names; `images`, `files` and `ready` find those that are so."""
     nothing = f"Nothing of the catalogue fits `{' '.join(words)}`."
-    show(searched(offers_of(surface), " ".join(words)), OFFERS, nothing=nothing)
+    show(searched(all_offers(surface), " ".join(words)), OFFERS, nothing=nothing)
 
 
 @model.command("show")
@@ -112,7 +112,7 @@ def pick_(surface: Surface, vendor: str, every: bool) -> int:
     """Choose the model from a list that shrinks while you type; without a terminal the list is numbered."""
     if vendor:
         load_vendor(vendor)
-    offers = [offer for offer in offers_of(surface, vendor) if offer.ready or every]
+    offers = [offer for offer in all_offers(surface, vendor) if offer.ready or every]
     chosen = pick("Which model should answer?", [Choice(name=each.model, about=about(each)) for each in offers])
     if chosen is None:
         remark("Nothing was changed.")
