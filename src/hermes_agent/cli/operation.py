@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing, nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
 from hermes_agent.app.operations.access import Access, OfflineSystem, open_offline
 from hermes_agent.cli.output import remark
 from hermes_agent.host.late import late
+from hermes_agent.host.logs import ROOT, open_log
 from hermes_agent.host.paths import current_folder
 
 if TYPE_CHECKING:
@@ -22,10 +24,14 @@ T = TypeVar("T")
 @asynccontextmanager
 async def offline(surface: Surface) -> AsyncIterator[Access[OfflineSystem]]:
     """Context manager: access to the home's data without runs. Raises `ConfigError`, `HomeError`, `StoreError`."""
-    async with open_offline(surface.home.ensure(), surface.loaded.usable(), str(current_folder())) as access:
-        if access.system.notice:
-            remark(access.system.notice)
-        yield access
+    home, loaded = surface.home.ensure(), surface.loaded.usable()
+    # Warnings belong into the log, also without a system, which has it open.
+    is_open = logging.getLogger(ROOT).hasHandlers()
+    with nullcontext() if is_open else closing(open_log(home.log_file, lambda text: surface.secrets.redact(text))):
+        async with open_offline(home, loaded, str(current_folder())) as access:
+            if access.system.notice:
+                remark(access.system.notice)
+            yield access
 
 
 def ask(surface: Surface, operation: Callable[[Access[OfflineSystem]], Awaitable[T]]) -> T:

@@ -10,7 +10,7 @@ from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.faults import Status
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread
-from tests.cli.shell import typed
+from tests.cli.shell import program, typed
 
 KEY = "secret-key-that-is-typed"
 
@@ -97,6 +97,16 @@ def test_a_refused_key_of_a_server_is_asked_for_again(tmp_path: Path) -> None:
     assert "It wants a key (401)." in said.err
     assert "It refused that key (401)." in said.err
     assert said.out.startswith("The default model is now custom/m.")
+
+
+def test_what_the_log_is_for_is_not_said_to_the_person(tmp_path: Path) -> None:
+    variables = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+    said = program("setup", "--no-local", "--non-interactive", home=tmp_path, variables=variables)
+
+    assert said.code == 5
+    assert "could not be reached" in said.err
+    assert "for test: Unreachable" not in said.err
+    assert "for test: Unreachable" in (tmp_path / "logs/hermes.log").read_text()
 
 
 def test_a_model_that_fails_can_be_kept_all_the_same(tmp_path: Path) -> None:
