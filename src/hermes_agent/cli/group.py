@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hermes_agent.cli.examples import epilog_of
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import OPTIONS, RESULT, Invocation, Option
 from hermes_agent.cli.output import answering, remark
@@ -46,7 +47,7 @@ NAME = 11
 """Columns of a command's name in the help."""
 CLOSE = 0.75
 """How like a command a word is that was probably mistyped: a far-off guess misleads."""
-DRESS, EPILOG = "hermes_agent.cli.dressing:dress", "hermes_agent.cli.examples:epilog_of"
+DRESS = "hermes_agent.cli.dressing:dress"
 COMMAND_OF = "hermes_agent.cli.commands.verbs:command_of"
 COMPLETED = "hermes_agent.cli.completing:completed"
 SURFACE = "hermes_agent.cli.surface:Surface"
@@ -89,7 +90,7 @@ class Subcommands(click.Group):
         click.Command.format_options(self, ctx, formatter)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        self.epilog = late(EPILOG)("")
+        self.epilog = epilog_of("")
         super().format_epilog(ctx, formatter)
 
 

@@ -45,16 +45,14 @@ def ask(surface: Surface, operation: Callable[[Access[OfflineSystem]], Awaitable
 
 
 def ask_system(
-    surface: Surface, operation: Callable[[Access[System]], Awaitable[T]], model: str = "", *, attended: bool = True
+    surface: Surface, operation: Callable[[Access[System]], Awaitable[T]], model: str = "", **options: object
 ) -> T:
-    """Do one operation that needs a whole system, whose sessions are answered by `model` (empty: the usual one);
-    `attended`: whether its runs may ask a person."""
+    """Do one operation that needs a whole system, whose sessions are answered by `model` (empty: the usual one), with
+    other `options` of the process."""
 
     async def run() -> T:
         opening = late("hermes_agent.app.opening")
-        async with opening.open_system(
-            surface.home.ensure(), opening.Options(model=model, attended=attended)
-        ) as system:
+        async with opening.open_system(surface.home.ensure(), opening.Options(model=model, **options)) as system:
             return await operation(Access(system=system, who=system.owner, folder=str(current_folder())))
 
     return asyncio.run(run())

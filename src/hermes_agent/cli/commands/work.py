@@ -39,16 +39,13 @@ PAUSE = 0.2
 @pass_surface
 def tick(surface: Surface) -> None:
     """Run what is due now, and end when it is done: for those who have a scheduler of their own."""
-    asyncio.run(_tick(surface))
+    ask_system(surface, _until_idle, surface.invocation.model, queue=SERVED, own_only=False)
     say("Nothing is due any more.")
 
 
-async def _tick(surface: Surface) -> None:
-    opening = late(OPENING)
-    options = opening.Options(queue=SERVED, own_only=False, model=surface.invocation.model)
-    async with opening.open_system(surface.home.ensure(), options) as system:
-        while not await is_idle(Access(system=system, who=system.owner)):
-            await system.clock.sleep(PAUSE)
+async def _until_idle(access: Access[System]) -> None:
+    while not await is_idle(access):
+        await access.system.clock.sleep(PAUSE)
 
 
 @kanban.command(short_help="Start processes for ready cards, and end.")
