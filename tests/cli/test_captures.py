@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,21 +14,27 @@ import pytest
 
 from hermes_agent.cli.output import width
 from hermes_agent.cli.table import COMMANDS, GROUPS
+from hermes_agent.providers.demo.script import Say
+from hermes_agent.testing.faults import Hang
+from hermes_agent.testing.model_servers import openai_model, serving_in_thread
 from tests.cli.chat.terminal import Terminal
 from tests.cli.shell import program
 
 SIZES = [(80, 24), (40, 24), (120, 40)]
 CODES = re.compile(r"\x1b[\[\]()][0-9;?]*[A-Za-z]?")
 NARROW = 80
+MOST_KEYS, A_MINUTE = 8, 60.0
+DOWN, ENTER = "\x1b[B", "\r"
 ASKED = "Which of the files in this folder should I read first, and why that one?"
 
 
 @contextmanager
 def shown(home: Path, *arguments: str, columns: int = 80, rows: int = 24, **variables: str) -> Iterator[Terminal]:
-    home.mkdir(exist_ok=True)
+    folder = home / "project"
+    folder.mkdir(parents=True, exist_ok=True)
     term = variables.pop("TERM", "xterm-256color")
     with Terminal(
-        *arguments, home=home, folder=home, columns=columns, rows=rows, term=term, variables=variables
+        *arguments, home=home, folder=folder, columns=columns, rows=rows, term=term, variables=variables
     ) as terminal:
         yield terminal
 
@@ -99,6 +107,40 @@ def test_setup_begins_with_a_list_whose_help_can_be_read(tmp_path: Path, columns
     assert "type to narrow, Enter takes, Esc leaves" in text
     assert "> another vendor" in text
     assert "goes on where you left" in " ".join(terminal.text.split())
+
+
+def test_a_newcomer_comes_to_a_first_answer_in_the_own_folder_with_eight_keys(tmp_path: Path) -> None:
+    script = openai_model(lambda heard: Say(f"{heard.tools and 'One Python file.'}"), keys=(), models=("a", "b"))
+    began = time.monotonic()
+    with serving_in_thread(script) as server:
+        address = server.url.removeprefix("http://").removesuffix("/v1")
+        with shown(tmp_path, "setup", "--no-local") as terminal:
+            keys = [("Which model", DOWN), ("> another server", ENTER), ("Address", f"{address}{ENTER}")]
+            keys += [("Which of its models", ENTER), ("which folder", ENTER), ("no (n)?", f"t{ENTER}")]
+            for words, pressed in keys:
+                terminal.wait_for(words)
+                terminal.send(pressed)
+            terminal.wait_for("One Python file.", "`hermes -c` goes on from here")
+            assert terminal.wait_for_end() == 0
+
+    assert sum(len(pressed.removeprefix(address)) if pressed != DOWN else 1 for _, pressed in keys) <= MOST_KEYS
+    assert time.monotonic() - began < A_MINUTE
+
+
+def test_a_server_that_loads_its_model_can_be_left_waiting(tmp_path: Path) -> None:
+    with serving_in_thread(openai_model([Hang()] * 3, keys=(), models=("m",))) as server:
+        address = server.url.removeprefix("http://").removesuffix("/v1")
+        with shown(tmp_path, "setup", "--no-local") as terminal:
+            for words, pressed in (("Which model", f"server{ENTER}"), ("Address", f"{address}{ENTER}")):
+                terminal.wait_for(words)
+                terminal.send(pressed)
+            terminal.wait_for("Ctrl-C ends the waiting")
+            terminal.process.send_signal(signal.SIGINT)
+            terminal.wait_for("had not answered yet", "Keep it all the same?")
+            terminal.send("y\r")
+            assert terminal.wait_for_end() == 5
+
+    assert "Saved custom/m, but it did not answer." in " ".join(terminal.text.split())
 
 
 def test_a_terminal_whose_cursor_does_not_move_gets_numbers(tmp_path: Path) -> None:

@@ -193,8 +193,8 @@ class Questions:
 
 def failure_of(surface: Surface, candidate: Candidate) -> HermesError | None:
     """Ask the candidate a test question and report the result; None if it answered. Ctrl-C ends the waiting."""
-    remark(f"Asking {candidate.model} ... (Ctrl-C ends the waiting)")
     try:
+        remark(f"Asking {candidate.model} ... (Ctrl-C ends the waiting)")
         route = candidate.route(surface)
         answered: Answered = ask(surface, partial(ask_once, secrets=surface.secrets, route=route))
     except (ProviderError, NoModel) as error:
