@@ -19,15 +19,13 @@ MOST = 200
 """Rows of the store among which completion looks."""
 Row = tuple[str, str]
 OPERATIONS = "hermes_agent.app.operations"
-OPEN, OPEN_SYSTEM = "hermes_agent.cli.operation:ask", "hermes_agent.cli.operation:ask_system"
+OPEN = "hermes_agent.cli.operation:ask"
 LISTS = {
-    "approvals": (OPEN, f"{OPERATIONS}.approvals:list_approvals"),
-    "goals": (OPEN_SYSTEM, f"{OPERATIONS}.goals:list_goals"),
-    "jobs": (OPEN, f"{OPERATIONS}.cron:list_jobs"),
-    "lessons": (OPEN_SYSTEM, f"{OPERATIONS}.learning:list_learned"),
-    "servers": (OPEN, f"{OPERATIONS}.mcp.servers:list_servers"),
+    "approvals": f"{OPERATIONS}.approvals:list_approvals",
+    "jobs": f"{OPERATIONS}.cron:list_jobs",
+    "servers": f"{OPERATIONS}.mcp.servers:list_servers",
 }
-"""Operations that list what has an id or a name, and what runs them."""
+"""Operations that list what has an id or a name."""
 TABLES = {
     "channels": "hermes_agent.gateway.channels:CHANNELS",
     "surfaces": "hermes_agent.cli.commands.tools:SURFACES",
@@ -36,10 +34,9 @@ TABLES = {
 }
 
 
-def _listed(opening: str, where: str, surface: Surface) -> Iterator[Row]:
-    for row in late(opening)(surface, late(where)):
-        about = next(filter(None, (getattr(row, field, "") for field in ("what", "text", "name"))), "")
-        yield str(getattr(row, "id", "") or row.name), str(about)
+def _listed(where: str, surface: Surface) -> Iterator[Row]:
+    for row in late(OPEN)(surface, late(where)):
+        yield str(getattr(row, "id", "") or row.name), str(getattr(row, "what", "") or row.name)
 
 
 def _named(where: str, _surface: Surface) -> Iterator[Row]:
@@ -54,6 +51,10 @@ def _sessions(surface: Surface) -> Iterator[Row]:
 def _cards(surface: Surface) -> Iterator[Row]:
     found = late(OPEN)(surface, late(f"{OPERATIONS}.board:list_cards"))
     return ((each.id, each.title) for each in found.cards)
+
+
+def _of_system(where: str, surface: Surface) -> Iterator[Row]:
+    return ((row.id, row.text) for row in late("hermes_agent.cli.operation:ask_system")(surface, late(where)))
 
 
 def _people(surface: Surface) -> Iterator[Row]:
@@ -96,10 +97,12 @@ SOURCES: dict[str, Callable[[Surface], Iterable[Row]]] = {
     "settings": lambda at: keys(at.schema),
     "signins": lambda _: ((each.name, each.title) for each in late("hermes_agent.cli.commands.auth:with_sign_in")()),
     "skills": _skills,
+    "goals": partial(_of_system, f"{OPERATIONS}.goals:list_goals"),
+    "lessons": partial(_of_system, f"{OPERATIONS}.learning:list_learned"),
     "taps": lambda at: (
         (tap.name, tap.url) for tap in late("hermes_agent.skills.hub.sources:Taps")(at.home.skills).all()
     ),
-    **{name: partial(_listed, *where) for name, where in LISTS.items()},
+    **{name: partial(_listed, where) for name, where in LISTS.items()},
     **{name: partial(_named, where) for name, where in TABLES.items()},
 }
 """What may be completed -> the names with a word on each."""

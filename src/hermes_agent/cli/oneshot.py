@@ -17,9 +17,9 @@ from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.background import awaits_reports, hand_over, resume_agents
 from hermes_agent.app.operations.questions import answer_question
+from hermes_agent.app.operations.runs import entitle_session
 from hermes_agent.app.operations.sessions import (
     SessionRecord,
-    entitle_session,
     find_session,
     last_number,
     run_cost,

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 
-from hermes_agent.cli.fuzzy import best
 from hermes_agent.cli.output import clean, has_controls, remark, table
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
@@ -42,7 +41,7 @@ class Narrowed:
     def type(self, text: str) -> None:
         """Filter by the text and select the first match."""
         self.typed, self.marked = text, 0
-        self.found = best(text, self.choices, lambda each: f"{each.name} {each.about}", len(self.choices))
+        self.found = matching(self.choices, text)
 
     def move(self, by: int) -> None:
         """Move the selection within the list."""
@@ -59,6 +58,13 @@ class Narrowed:
         part = self.found[first : first + SHOWN]
         rows = table([(each.name, each.about) for each in part]).split("\n") if part else ["(nothing fits)"]
         return [(bool(part) and first + place == self.marked, row) for place, row in enumerate(rows)]
+
+
+def matching(choices: Sequence[Choice], text: str) -> list[Choice]:
+    """Choices whose name or description contains every word, prefix matches first."""
+    words = text.lower().split()
+    fits = [each for each in choices if all(word in f"{each.name} {each.about}".lower() for word in words)]
+    return sorted(fits, key=lambda each: not each.name.lower().startswith(text.lower().strip()))
 
 
 def pick(title: str, choices: Sequence[Choice]) -> Choice | None:

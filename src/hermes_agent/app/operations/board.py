@@ -7,10 +7,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from hermes_agent.app.manifest import TOOLSETS
-from hermes_agent.app.operations.access import Access, HomeSystem
 from hermes_agent.app.work.board import opened_board
 from hermes_agent.core.chat import Conversation, Standing
 from hermes_agent.core.dataclass import dataclass
@@ -26,6 +25,9 @@ from hermes_agent.work.board.board import CardView as CardView
 from hermes_agent.work.board.new_cards import MAIN, NewCard, assignee_of, meant
 from hermes_agent.work.board.rules import By, Order, Role
 from hermes_agent.work.board.rules import Verb as Act
+
+if TYPE_CHECKING:
+    from hermes_agent.app.operations.access import Access, HomeSystem
 
 P = ParamSpec("P")
 T = TypeVar("T")

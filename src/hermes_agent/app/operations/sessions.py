@@ -19,13 +19,13 @@ from hermes_agent.core.section import Section, estimate_tokens, short_hash, tool
 from hermes_agent.core.shown import words_of
 from hermes_agent.core.tool import Quarantined
 from hermes_agent.host.late import late
-from hermes_agent.host.secrets import Secrets
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.sessions import Stats
 from hermes_agent.store.usage import GroupBy
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
+    from hermes_agent.app.operations.sessions import SessionRecord
     from hermes_agent.app.system import System
     from hermes_agent.store.inbox import Mail as Mail
     from hermes_agent.store.search import Hit as Hit
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 __all__ = ("Hit", "SessionRecord", "Stats")
 
-TITLE = "hermes_agent.app.auxiliary.background_models:plain_title"
 SCOPE = "hermes_agent.store.search:Scope"
 SESSION = re.compile(r"\d{8}_\d{6}_[0-9a-f]{6}")
 PAGE = 200
 """Sessions that are read at a time, and of which those of one chat are listed."""
-FIRST_ENTRIES, LONGEST_WORDS = 8, 200
+FIRST_ENTRIES = 8
+LONGEST_WORDS = 200
 DELETED, UNDONE = "The session is deleted.", "What started it was undone."
 
 
@@ -169,13 +169,6 @@ async def rename_session(access: Access[HomeSystem], session: str, title: str) -
     await get_session(access, session)
     await (access.system.hermes or access.system.store.sessions).rename(session, title)
     return await get_session(access, session)
-
-
-async def entitle_session(access: Access[System], session: str, words: str) -> None:
-    """Title a session that has none after what was said first, unless the settings turn titles off."""
-    redacted = access.system.snapshots.now.needs.get(Secrets).redact(words)
-    if access.system.settings.auxiliary.title.enabled and (title := late(TITLE)(redacted)):
-        await access.system.store.sessions.entitle(session, title)
 
 
 async def delete_session(access: Access[HomeSystem], session: str) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
-from typing import TextIO, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from hermes_agent.app.operations.access import Access, HomeSystem
 from hermes_agent.app.operations.skills import open_skills
 from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import clean, remark
@@ -16,6 +15,9 @@ from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.hub.installing import Hub
 from hermes_agent.skills.hub.sources import Sources, Taps
+
+if TYPE_CHECKING:
+    from hermes_agent.app.operations.access import Access, HomeSystem
 
 T = TypeVar("T")
 PATIENCE = 2.0
