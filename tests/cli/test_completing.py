@@ -74,6 +74,20 @@ def test_skills_people_jobs_secrets_and_servers_are_offered_from_the_home(tmp_pa
     assert offered(tmp_path, "mcp show", "") == ["files"]
 
 
+def test_goals_lessons_and_channels_are_offered(tmp_path: Path) -> None:
+    skill = put(tmp_path / "skills", "mine")
+    typed(tmp_path, "goals", "add", "Mend the parser.", "--command", "false", "--later")
+    (skill / "SKILL.md").write_text((skill / "SKILL.md").read_text() + "Changed outside.\n")
+    goal = json.loads(typed(tmp_path, "goals", "list", "--json").out)[0]["id"]
+    rows = [row["id"] for row in json.loads(typed(tmp_path, "learn", "log", "--json").out)]
+
+    assert offered(tmp_path, "goals show", "parser") == [goal]
+    assert rows
+    assert offered(tmp_path, "learn show") == rows
+    assert offered(tmp_path, "learn adopt", "mi") == ["mine"]
+    assert offered(tmp_path, "send -t", "tele") == ["telegram"]
+
+
 def jobs(home: Path) -> list[dict[str, str]]:
     found: list[dict[str, str]] = json.loads(typed(home, "cron", "list", "--json").out)
     return found

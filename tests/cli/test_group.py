@@ -9,14 +9,14 @@ import pytest
 
 from hermes_agent.cli.group import hermes
 from hermes_agent.cli.table import COMMANDS, SUMMARIES
-from hermes_agent.host.late import late
 from tests.cli.shell import program
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_summary_is_what_the_command_says_of_itself(name: str) -> None:
-    command: click.Command = late(COMMANDS[name])
+    command = hermes.get_command(click.Context(hermes), name)
 
+    assert command is not None
     assert command.name == name
     assert SUMMARIES[name] == command.get_short_help_str(200)
 

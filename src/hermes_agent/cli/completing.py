@@ -53,6 +53,10 @@ def _cards(surface: Surface) -> Iterator[Row]:
     return ((each.id, each.title) for each in found.cards)
 
 
+def _of_system(where: str, surface: Surface) -> Iterator[Row]:
+    return ((row.id, row.text) for row in late("hermes_agent.cli.operation:ask_system")(surface, late(where)))
+
+
 def _people(surface: Surface) -> Iterator[Row]:
     for name, channel in surface.loaded.value.gateway.channels.items():
         yield from ((user, name) for user in (*channel.owners, *channel.members, *channel.guests))
@@ -93,6 +97,8 @@ SOURCES: dict[str, Callable[[Surface], Iterable[Row]]] = {
     "settings": lambda at: keys(at.schema),
     "signins": lambda _: ((each.name, each.title) for each in late("hermes_agent.cli.commands.auth:with_sign_in")()),
     "skills": _skills,
+    "goals": partial(_of_system, f"{OPERATIONS}.goals:list_goals"),
+    "lessons": partial(_of_system, f"{OPERATIONS}.learning:list_learned"),
     "taps": lambda at: (
         (tap.name, tap.url) for tap in late("hermes_agent.skills.hub.sources:Taps")(at.home.skills).all()
     ),
@@ -113,10 +119,13 @@ FITTING = {
     "diff": "sessions",
     "file": "files",
     "folder": "files",
+    "goals name": "goals",
     "hooks name": "hooks",
     "id": "approvals",
     "job": "jobs",
     "key": "settings",
+    "learn adopt name": "skills",
+    "learn name": "lessons",
     "mcp name": "servers",
     "model": "models",
     "model name": "models",
@@ -142,7 +151,7 @@ FITTING = {
     "user": "people",
     "vendor": "vendors",
 }
-"""Arguments and options, where it matters with the group before them -> what fits there."""
+"""Arguments and options, where it matters with the group or command before them -> what fits there."""
 
 
 class Known(click.ParamType[str]):
@@ -174,8 +183,8 @@ def completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 
 def complete(command: click.Command, path: str) -> None:
     """Give each text that the command takes, and for which names are known, its completion."""
-    group = path.rpartition(" ")[0]
+    ways = (f"{path} ", f"{path.rpartition(' ')[0]} ", "")
     for param in command.params:
-        source = FITTING.get(f"{group} {param.name}") or FITTING.get(param.name or "")
+        source = next((FITTING[f"{way}{param.name}"] for way in ways if f"{way}{param.name}" in FITTING), None)
         if source and param.type is click.STRING:
             param.type = Known(source)

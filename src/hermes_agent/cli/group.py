@@ -7,13 +7,15 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import partial
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import click
 
+from hermes_agent.cli.examples import epilog_of
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import OPTIONS, RESULT, Invocation, Option
-from hermes_agent.cli.output import answering
+from hermes_agent.cli.output import answering, remark
 from hermes_agent.cli.table import (
     BELOW_AGENT,
     CHILDS,
@@ -33,12 +35,20 @@ from hermes_agent.version import VERSION
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-UNASKED = "\nStopped: there is no terminal to ask you at. `-y` answers where a command has it."
+UNASKED = (
+    "\nStopped: there is no terminal to ask you at. `-y` says yes where a command has it; a value comes from standard "
+    "input."
+)
+COUNT = ("valid integer range", "whole number")
+"""What click says of a count, in plain words."""
+NARROWEST, WIDEST = 30, 100
+"""Columns of the help."""
 NAME = 11
 """Columns of a command's name in the help."""
 CLOSE = 0.75
 """How like a command a word is that was probably mistyped: a far-off guess misleads."""
-DRESS, EPILOG = "hermes_agent.cli.dressing:dress", "hermes_agent.cli.examples:epilog_of"
+DRESS = "hermes_agent.cli.dressing:dress"
+COMMAND_OF = "hermes_agent.cli.commands.verbs:command_of"
 COMPLETED = "hermes_agent.cli.completing:completed"
 SURFACE = "hermes_agent.cli.surface:Surface"
 
@@ -52,7 +62,8 @@ class Subcommands(click.Group):
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = late(COMMANDS[cmd_name])
+        found = late(COMMANDS[cmd_name])
+        command: click.Command = found if isinstance(found, click.Command) else late(COMMAND_OF)(found)
         late(DRESS)(command, cmd_name)
         if late(BELOW_AGENT)():
             _close(command, "", cmd_name, has_home=os.access(find_home().root, os.R_OK))
@@ -79,7 +90,7 @@ class Subcommands(click.Group):
         click.Command.format_options(self, ctx, formatter)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        self.epilog = late(EPILOG)("")
+        self.epilog = epilog_of("")
         super().format_epilog(ctx, formatter)
 
 
@@ -125,40 +136,29 @@ def _parameter(option: Option) -> click.Option:
     return click.Option(names, is_flag=True, help=option.help)
 
 
-def _show_version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        click.echo(f"hermes {VERSION}")
-        context.exit()
-
-
 hermes = Subcommands(
     name="hermes",
     callback=_options_given,
-    params=[
-        *map(_parameter, OPTIONS),
-        click.Option(
-            ["-V", "--version"],
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=_show_version,
-            help="Show the version and exit.",
-        ),
-    ],
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    params=[*map(_parameter, OPTIONS)],
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDEST},
     help="Hermes, an agent that works with your files and shell. Without a command: the chat.",
 )
+click.version_option(VERSION, "-V", "--version", message="hermes %(version)s")(hermes)
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run a subcommand and return the exit code. Raises `HermesError`."""
     try:
         words = ["--json-result" if word == RESULT else word for word in arguments]
-        result = hermes.main(words, prog_name="hermes", standalone_mode=False)
+        # Click itself would not go below 50 columns.
+        columns = max(NARROWEST, min(get_terminal_size().columns, WIDEST)) - 2
+        result = hermes.main(words, prog_name="hermes", standalone_mode=False, terminal_width=columns)
     except click.ClickException as error:
-        error.show()
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        way = f" `{context.command_path} --help` shows the way." if context is not None and context.parent else ""
+        remark(f"{error.format_message().replace(*COUNT)}{way}")
         return error.exit_code
     except click.Abort:
-        click.echo("Stopped." if sys.stdin.isatty() else UNASKED, err=True)
+        remark("Stopped." if sys.stdin.isatty() else UNASKED)
         return Exit.STOPPED
     return result if isinstance(result, int) else Exit.OK

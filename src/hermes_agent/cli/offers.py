@@ -3,9 +3,12 @@ the route and API key of a chosen one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
+from typing import TypeVar
 
 from hermes_agent.app.models import model_settings, route_of, sign_ins
 from hermes_agent.app.operations.models import Offer as Offer
@@ -17,12 +20,13 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel
 from hermes_agent.host.http import Http
 from hermes_agent.providers.catalog import find, known_models
-from hermes_agent.providers.local import Listing, Place, list_models, look_around
+from hermes_agent.providers.local import Listing, Place, list_models, look_around, served_models
 from hermes_agent.providers.route import Route, choose, load_vendor, vendor_of
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.providers.vendor import Vendor
 from hermes_agent.providers.vendors import VENDORS
 
+T = TypeVar("T")
 CLOSE = 0.8
 """How like a known name another one is that was probably mistyped."""
 
@@ -158,12 +162,7 @@ async def candidates(surface: Surface, places: Sequence[Place]) -> list[Candidat
         for each in vendors()
         if each.sign_in and not key_name(surface, each) and is_ready(surface, each)
     ]
-    http = Http()
-    try:
-        servers = await look_around(http, places)
-    finally:
-        await http.close()
-    for server in servers:
+    for server in await over_http(lambda http: look_around(http, places)):
         own = load_vendor(server.place.vendor).base_url == server.place.base_url
         where = f"{server.place.title} at {server.place.base_url}"
         address = "" if own else server.place.base_url
@@ -177,9 +176,24 @@ async def candidates(surface: Surface, places: Sequence[Place]) -> list[Candidat
 
 async def ask_server(address: str, key: str) -> Listing:
     """Ask a server for its models, as a program with this key (empty: none)."""
+    return await over_http(lambda http: list_models(http, address, key))
+
+
+def all_offers(surface: Surface, vendor: str = "") -> list[Offer]:
+    """The models that could be chosen, first those of the configured server if it is one that needs no key."""
+    with suppress(NoModel):
+        route = route_to(surface)
+        if not route.vendor.needs_key and vendor in ("", route.vendor.name):
+            found = asyncio.run(over_http(lambda http: served_models(http, route)))
+            return offers_of(surface, vendor, [f"{route.vendor.name}/{name}" for name in found])
+    return offers_of(surface, vendor)
+
+
+async def over_http(act: Callable[[Http], Awaitable[T]]) -> T:
+    """Do something with an HTTP client of its own."""
     http = Http()
     try:
-        return await list_models(http, address, key)
+        return await act(http)
     finally:
         await http.close()
 

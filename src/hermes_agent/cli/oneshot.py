@@ -17,10 +17,18 @@ from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.background import awaits_reports, hand_over, resume_agents
 from hermes_agent.app.operations.questions import answer_question
-from hermes_agent.app.operations.sessions import SessionRecord, find_session, last_number, run_cost, was_cut_short
+from hermes_agent.app.operations.runs import entitle_session
+from hermes_agent.app.operations.sessions import (
+    SessionRecord,
+    find_session,
+    last_number,
+    run_cost,
+    was_cut_short,
+)
 from hermes_agent.app.system import System
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import Invocation, recording_of
+from hermes_agent.cli.output import remark
 from hermes_agent.cli.result import Result, answer_of, failed_with
 from hermes_agent.core.chat import Conversation, Inbound, Standing
 from hermes_agent.core.events import Event, Notice, Outcome, RunEnded, Seen, ToolEnded, ToolStarted
@@ -68,12 +76,12 @@ async def _run(invocation: Invocation) -> int:
     )
     async with open_system(home, options) as runtime:
         if runtime.notice:
-            remark_line(runtime.notice)
+            remark(runtime.notice)
         interrupt = _Interrupt(runtime)
         with heeding({signal.SIGINT: interrupt.press}), asked_to_end(interrupt.press):
             session, after, works = await _begin(runtime, invocation)
             if not works:
-                remark_line("Nothing to resume: the last run of this session is complete.")
+                remark("Nothing to resume: the last run of this session is complete.")
                 return Exit.OK
             interrupt.watch(session)
             silent = invocation.json or invocation.result
@@ -81,11 +89,13 @@ async def _run(invocation: Invocation) -> int:
             code = report(ended, result, silent=silent)
             waits = result.delegated or (invocation.go_on and await awaits_reports(runtime, session))
             if waits and (left := await hand_over(runtime, session)):
-                remark_line(LEFT.format(left=plural(left, "agent"), session=session))
+                remark(LEFT.format(left=plural(left, "agent"), session=session))
                 waits = False
             while waits and (more := await _next_run(runtime, session, number, invocation)):
                 ended, result, number = more[0], result.followed_by(more[1]), more[2]
                 code = report(ended, result, silent=silent)
+            piped = invocation.piped if isinstance(invocation.piped, str) else ""
+            await entitle_session(Access(system=runtime, who=runtime.owner), session, invocation.prompt or piped)
             if invocation.fail_on_refusal and result.refusals and code == Exit.OK:
                 code = Exit.REFUSED
             if invocation.result:
@@ -143,7 +153,7 @@ async def _begin(runtime: System, invocation: Invocation) -> tuple[str, int, boo
         runtime.route()  # Without a model no session is begun.
     given = await _given(runtime, invocation)
     if not runtime.has_cassette and (said := await runtime.no_wall(only_first=True)):
-        remark_line(said)
+        remark(said)
     record = await session_for(runtime, invocation, conversation)
     if invocation.model not in ("", record.model):
         await runtime.hermes.choose(record.id, invocation.model)
@@ -180,12 +190,12 @@ async def _ask_about(runtime: System, folder: str) -> None:
     if news is None or not (news.files or is_terminal()):
         return
     if not is_terminal():
-        remark_line(NOT_TRUSTED.format(root=news.root))
+        remark(NOT_TRUSTED.format(root=news.root))
         return
-    remark_line(with_keys(news.notice).replace("`/trust`", "`hermes trust show`"))
+    remark(with_keys(news.notice).replace("`/trust`", "`hermes trust show`"))
     reply = reply_in(news.id, await _line_typed(), brief=True)
     access = Access(system=runtime, who=runtime.owner, folder=folder)
-    remark_line(await answer_question(access, news.id, reply.word) if reply else NOT_TRUSTED.format(root=news.root))
+    remark(await answer_question(access, news.id, reply.word) if reply else NOT_TRUSTED.format(root=news.root))
 
 
 def is_terminal() -> bool:
@@ -270,11 +280,11 @@ async def _follow(runtime: System, session: str, after: int, invocation: Invocat
             if invocation.json:
                 say(line_of(seen))
             elif refusal is not None:
-                remark_line(str(refusal))
+                remark(str(refusal))
             elif isinstance(ended, Notice):
-                remark_line(ended.text)
+                remark(ended.text)
             elif progress and (line := progress_line(ended)):
-                remark_line(line)
+                remark(line)
     assert isinstance(ended, RunEnded)
     return ended, result, number
 
@@ -323,11 +333,6 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def remark_line(text: str) -> None:
-    """Print a line on standard error."""
-    sys.stderr.write(f"{text}\n")
-
-
 def report(ended: RunEnded, result: Result, *, silent: bool) -> int:
     """Print the reply to standard output (also a partial one at a limit) and problems to standard error. Returns the
     exit code."""
@@ -336,7 +341,7 @@ def report(ended: RunEnded, result: Result, *, silent: bool) -> int:
     if not silent and (whole or answered):
         say(whole)
     if not (silent or answered):
-        remark_line(problem.replace("`/continue`", GO_ON))
+        remark(problem.replace("`/continue`", GO_ON))
         if ended.outcome is Outcome.LIMIT and "`/continue`" not in problem:
-            remark_line(f"{GO_ON} resumes it.")
+            remark(f"{GO_ON} resumes it.")
     return Exit.of(ended)

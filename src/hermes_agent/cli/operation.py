@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing, nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
 from hermes_agent.app.operations.access import Access, OfflineSystem, open_offline
 from hermes_agent.cli.output import remark
 from hermes_agent.host.late import late
+from hermes_agent.host.logs import ROOT, open_log
 from hermes_agent.host.paths import current_folder
 
 if TYPE_CHECKING:
@@ -22,10 +24,14 @@ T = TypeVar("T")
 @asynccontextmanager
 async def offline(surface: Surface) -> AsyncIterator[Access[OfflineSystem]]:
     """Context manager: access to the home's data without runs. Raises `ConfigError`, `HomeError`, `StoreError`."""
-    async with open_offline(surface.home.ensure(), surface.loaded.usable(), str(current_folder())) as access:
-        if access.system.notice:
-            remark(access.system.notice)
-        yield access
+    home, loaded = surface.home.ensure(), surface.loaded.usable()
+    # Warnings belong into the log, also without a system, which has it open.
+    is_open = logging.getLogger(ROOT).hasHandlers()
+    with nullcontext() if is_open else closing(open_log(home.log_file, lambda text: surface.secrets.redact(text))):
+        async with open_offline(home, loaded, str(current_folder())) as access:
+            if access.system.notice:
+                remark(access.system.notice)
+            yield access
 
 
 def ask(surface: Surface, operation: Callable[[Access[OfflineSystem]], Awaitable[T]]) -> T:
@@ -39,16 +45,14 @@ def ask(surface: Surface, operation: Callable[[Access[OfflineSystem]], Awaitable
 
 
 def ask_system(
-    surface: Surface, operation: Callable[[Access[System]], Awaitable[T]], model: str = "", *, attended: bool = True
+    surface: Surface, operation: Callable[[Access[System]], Awaitable[T]], model: str = "", **options: object
 ) -> T:
-    """Do one operation that needs a whole system, whose sessions are answered by `model` (empty: the usual one);
-    `attended`: whether its runs may ask a person."""
+    """Do one operation that needs a whole system, whose sessions are answered by `model` (empty: the usual one), with
+    other `options` of the process."""
 
     async def run() -> T:
         opening = late("hermes_agent.app.opening")
-        async with opening.open_system(
-            surface.home.ensure(), opening.Options(model=model, attended=attended)
-        ) as system:
+        async with opening.open_system(surface.home.ensure(), opening.Options(model=model, **options)) as system:
             return await operation(Access(system=system, who=system.owner, folder=str(current_folder())))
 
     return asyncio.run(run())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from getopt import GetoptError, getopt
+from typing import TYPE_CHECKING, Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import CassetteError
@@ -18,7 +19,10 @@ EVERYTHING = "*"
 """The glob that every call matches."""
 RESULT = "--json=result"
 """Click would take it for a value of `--json`, which has none."""
-Values: TypeAlias = "dict[str, str | bool | tuple[str, ...]]"
+NEVER = "\0"
+"""What no argument holds."""
+UNEQUAL = f"--result{NEVER}"
+"""The other spelling of `RESULT`, as getopt takes its sign for that of a value too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,52 +152,21 @@ class Invocation:
 def parse(arguments: Sequence[str]) -> Invocation | None:
     """Parse the options; None if the line holds anything else (a subcommand, `--help`, a mistake), which click
     handles."""
-    by_flag = {flag: option for option in OPTIONS for flag in option.flags}
-    values: Values = {}
-    rest = list(arguments)
-    while rest:
-        read = _read(rest, by_flag)
-        if read is None:
-            return None
-        for name, value in read.items():
-            before = values.get(name, ())
-            values[name] = (*before, *value) if isinstance(value, tuple) and isinstance(before, tuple) else value
-    return Invocation(**values)  # type: ignore[arg-type]  # the table says which field is a text and which a switch
-
-
-def _read(rest: list[str], by_flag: dict[str, Option]) -> Values | None:
-    """Take one option with its value off the front; None if it is not in the table."""
-    word = rest.pop(0)
-    if word in by_flag:
-        return _one(by_flag[word], None, rest)
-    if word.startswith("--"):
-        flag, equals, value = word.partition("=")
-        return _one(by_flag.get(flag), value if equals else None, rest)
-    if not word.startswith("-") or word == "-":
+    by_flag = {flag.replace(RESULT, UNEQUAL): option for option in OPTIONS for flag in option.flags}
+    names = [(flag.lstrip("-"), len(flag) > 2, bool(option.metavar)) for flag, option in by_flag.items()]
+    short = "".join(f"{name}{':' * takes}" for name, is_long, takes in names if not is_long)
+    # Beside its twin no beginning of an option is understood as that option.
+    long = [each for name, is_long, takes in names if is_long for each in (f"{name}{'=' * takes}", f"{name}{NEVER}")]
+    try:
+        found, rest = getopt([UNEQUAL if word == RESULT else word for word in arguments], short, long)
+    except GetoptError:
         return None
-    values: Values = {}
-    letters = word[1:]
-    while letters:
-        option, letters = by_flag.get(f"-{letters[0]}"), letters[1:]
-        attached = letters if option is not None and option.metavar and letters else None
-        read = _one(option, attached, rest)
-        if read is None:
-            return None
-        values.update(read)
-        if option is not None and option.metavar:
-            break
-    return values
-
-
-def _one(option: Option | None, attached: str | None, rest: list[str]) -> Values | None:
-    if option is None or (attached is not None and not option.metavar):
-        return None
-    if not option.metavar:
-        return {option.field: True}
-    if attached is None and not rest:
-        return None
-    value = rest.pop(0) if attached is None else attached
-    return {option.field: (value,) if option.repeats else value}
+    values: dict[str, Any] = {}
+    for flag, value in found:
+        option, said = by_flag[flag], value.replace(UNEQUAL, RESULT)
+        more = (*values.get(option.field, ()), said) if option.repeats else said
+        values[option.field] = more if option.metavar else True
+    return None if rest else Invocation(**values)
 
 
 TAPE = "hermes_agent.replay.recorder:tape"

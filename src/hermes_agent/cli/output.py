@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import field
+from functools import partial
 from shutil import get_terminal_size
-from typing import TypeVar
+from textwrap import fill
+from typing import Any, TypeVar
 
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.late import libraries
+from hermes_agent.host.paths import environment
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+MARKED = re.compile(r"\*\*(.+?)\*\*")
+BOLD = "\x1b[1;33m\\1\x1b[0m"
+QUOTED = re.compile(r"`[^`\n]*`")
 GAP = "  "
 LAST = 8
 """Columns that the last cell of a row has at least."""
@@ -73,10 +79,18 @@ def as_json(value: object) -> bool:
     return wants_json()
 
 
-def say(text: str = "", **facts: object) -> None:
-    """Print a result line to standard output; under `--json` the `facts` stand beside it."""
+def has_controls(variables: Mapping[str, str]) -> bool:
+    """Whether the person's terminal is one whose cursor moves."""
+    return variables.get("TERM", "dumb") not in ("dumb", "unknown", "")
+
+
+def say(text: str = "", *, has_marks: bool = False, **facts: object) -> None:
+    """Print a result line to standard output, `has_marks`: with **marked words** in bold where a terminal has colours.
+    Under `--json` the `facts` stand beside it."""
     if (answer := ANSWER.get()) is None:
-        sys.stdout.write(f"{clean(text)}\n")
+        variables = environment() if has_marks and sys.stdout.isatty() else {"NO_COLOR": "1"}
+        bold = has_controls(variables) and not variables.get("NO_COLOR")
+        sys.stdout.write(f"{MARKED.sub(BOLD, clean(text)) if bold else clean(text)}\n")
     else:
         answer.facts |= facts
         answer.lines.append(clean(text))
@@ -89,8 +103,16 @@ def announce(text: str) -> None:
 
 
 def remark(text: str) -> None:
-    """Print a line for the person to standard error."""
-    sys.stderr.write(f"{clean(text)}\n")
+    """Print a line for the person to standard error, at a terminal wrapped between words."""
+    lines = clean(text)
+    sys.stderr.write(f"{wrapped(lines, get_terminal_size().columns) if sys.stderr.isatty() else lines}\n")
+
+
+def wrapped(text: str, columns: int) -> str:
+    """The text with its long lines broken at spaces, but not inside of `a command`, which a person may copy."""
+    held = QUOTED.sub(lambda each: each[0].replace(" ", "\0"), text).split("\n")
+    wrap = partial(fill, width=max(columns, LAST), break_long_words=False, break_on_hyphens=False)
+    return "\n".join(wrap(line) if width(line) > columns else line for line in held).replace("\0", " ")
 
 
 def say_json(value: object) -> None:
@@ -101,14 +123,47 @@ def say_json(value: object) -> None:
         answer.is_shown = True
 
 
-def show(found: T, text: Callable[[T], str], *, nothing: str = "") -> None:
-    """Print a result as text, or under `--json` as it is; `nothing` is remarked for an empty one."""
-    if as_json(found):
-        return
-    if nothing and not found:
-        remark(nothing)
-    elif words := text(found):
-        say(words)
+def show(
+    found: T,
+    text: Callable[[T], str] | str,
+    *,
+    nothing: str = "",
+    notes: Iterable[str] = (),
+    code: int = 0,
+    has_marks: bool = False,
+) -> int:
+    """Print a result as text, or under `--json` as it is. Otherwise `nothing` is remarked for an empty one, and then
+    the `notes`. Returns the exit code."""
+    if not as_json(found):
+        if nothing and not found:
+            remark(nothing)
+        elif words := text if isinstance(text, str) else text(found):
+            say(words, has_marks=has_marks)
+        for note in notes:
+            remark(note)
+    return code
+
+
+def columns(right: Sequence[int] = (), /, **cells: str | Callable[[Any], object]) -> Callable[[Iterable[Any]], str]:
+    """What prints records as a table: under each head the field of that name, or what a function makes of the record.
+    In a head `_` stands for a space. Whole numbers have separators, and what is empty is a dash if it has a head."""
+    heads = [name.replace("_", " ").strip() for name in cells]
+
+    def text(found: Iterable[Any]) -> str:
+        return table([[_cell(each, *pair) for pair in cells.items()] for each in found], heads, right)
+
+    return text
+
+
+def _cell(record: Any, head: str, cell: str | Callable[[Any], object]) -> str:  # noqa: ANN401  any record
+    if not isinstance(cell, str):
+        value = cell(record)
+    else:
+        value = record[cell] if isinstance(record, Mapping) else getattr(record, cell)
+    if isinstance(value, int):
+        return f"{value:,}"
+    text = ", ".join(value) if isinstance(value, tuple) else str(value)
+    return text or "-" * bool(head.strip("_"))
 
 
 def clean(text: str) -> str:
@@ -130,8 +185,8 @@ def table(rows: Sequence[Sequence[str]], head: Sequence[str] = (), right: Sequen
 
 def _lines(head: Sequence[str], row: Sequence[str]) -> str:
     """A row below its first cell."""
-    rest = [f"{GAP}{name.lower()}: {cell}" for name, cell in zip(head[1:], row[1:], strict=True) if cell]
-    return "\n".join((row[0], *rest))
+    rest = (f"{GAP}{name.lower()}: {cell}" for name, cell in zip(head[1:], row[1:], strict=True) if cell)
+    return "\n".join((row[0], *(wrapped(line, get_terminal_size().columns) for line in rest)))
 
 
 def width(text: str) -> int:

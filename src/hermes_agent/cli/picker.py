@@ -13,7 +13,7 @@ from prompt_toolkit.output import Output, create_output
 
 from hermes_agent.cli.picker_choices import SHOWN, Choice, Narrowed
 
-HINT = "type to narrow, up and down to move, Enter to choose, Esc to leave"
+HINT = "type to narrow, Enter takes, Esc leaves"
 
 
 def run(title: str, state: Narrowed, *, keys: Any = None, output: Output | None = None) -> Choice | None:  # noqa: ANN401 - prompt_toolkit's own input

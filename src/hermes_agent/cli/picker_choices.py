@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import field
+from pathlib import Path
 
 import click
 
-from hermes_agent.cli.output import clean, remark, table
+from hermes_agent.cli.output import clean, has_controls, remark, table
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError
 from hermes_agent.host.late import late
+from hermes_agent.host.paths import environment
 
 SHOWN = 12
 
@@ -65,8 +68,8 @@ def matching(choices: Sequence[Choice], text: str) -> list[Choice]:
 
 
 def pick(title: str, choices: Sequence[Choice]) -> Choice | None:
-    """Let the person choose; None if cancelled. Without a terminal a number is read."""
-    if sys.stdin.isatty() and sys.stderr.isatty():
+    """Let the person choose; None if cancelled. Without a terminal whose cursor moves a number is read."""
+    if sys.stdin.isatty() and sys.stderr.isatty() and has_controls(environment()):
         chosen: Choice | None = late("hermes_agent.cli.picker:run")(title, Narrowed(choices))
         return chosen
     return by_number(title, choices)
@@ -83,6 +86,14 @@ def ask_secret(question: str, *, empty: bool = False) -> str:
         return line.strip()
     default = "" if empty else None
     return str(click.prompt(question, default=default, show_default=False, hide_input=True, err=True)).strip()
+
+
+def edit(text: str | None = None, file: Path | None = None) -> str | None:
+    """Have the person edit a text or a file in their editor; the text, None if it is as it was. Raises `HermesError`
+    where there is neither a terminal nor a program of theirs that would do it."""
+    if not sys.stdin.isatty() and not any(environment().get(name) for name in ("VISUAL", "EDITOR")):
+        raise HermesError("There is no terminal for an editor. Set EDITOR to a program that changes the file.")
+    return click.edit(filename=str(file)) if file else click.edit(text or "", extension=".md")
 
 
 def by_number(title: str, choices: Sequence[Choice]) -> Choice | None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import EVERYTHING, Invocation, parse
+from hermes_agent.cli.output import remark
 from hermes_agent.cli.table import BELOW_AGENT, CHILDS, NO_HOME
 from hermes_agent.core.activity import Activity, activity
 from hermes_agent.core.errors import HermesError, Refused
@@ -71,16 +72,14 @@ def _read(handle: int, most: int, *, asked: bool) -> Iterator[bytes]:
         if (asked or size) and not told and not select.select([handle], [], [], PATIENCE)[0]:
             told = True
             came = f", of which {size:,} bytes came" if size else ""
-            sys.stderr.write(
-                f"Waiting for the rest of the prompt on standard input{came} (`< /dev/null` if there is none).\n"
-            )
+            remark(f"Waiting for the rest of the prompt on standard input{came} (`< /dev/null` if there is none).")
         piece = os.read(handle, PIECE)
         if not piece:
             return
         size += len(piece)
         yield piece
     cut = f"Standard input was cut after {size:,} bytes; what came later was not read."
-    sys.stderr.write(f"{cut}\n")
+    remark(cut)
     yield f"\n[{cut}]\n".encode()
 
 
@@ -99,13 +98,13 @@ def start(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    activity.set(Activity(notify=print_error))
+    activity.set(Activity(notify=remark))
     try:
         invocation = None if COMPLETION in environment() else parse(arguments)
         code = run_surface("commands", arguments) if invocation is None else converse(invocation)
         sys.stdout.flush()
     except HermesError as error:
-        sys.stderr.write(f"{error}\n")
+        remark(str(error))
         return Exit.of_error(type(error))
     except KeyboardInterrupt:
         return Exit.STOPPED
@@ -114,21 +113,16 @@ def start(arguments: Sequence[str]) -> int:
     return code
 
 
-def print_error(text: str) -> None:
-    """Print a line on standard error."""
-    sys.stderr.write(f"{text}\n")
-
-
 def unwritten(error: OSError) -> int:
     """The exit code for a failed write to our output, or another system error, which is shown. Re-raises errors
     without an errno."""
     if error.errno is None:
         raise error
     if error.errno not in UNWRITTEN or error.filename is not None:
-        sys.stderr.write(f"{sentence(error)}\n")
+        remark(sentence(error))
         return Exit.FAILED
     if error.errno != errno.EPIPE:  # Where who read our output has left, nobody is to be told.
-        sys.stderr.write(f"The output could not be written: {error.strerror}.\n")
+        remark(f"The output could not be written: {error.strerror}.")
     # What is still buffered must not raise again when the interpreter ends.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return Exit.FAILED
@@ -139,7 +133,7 @@ def converse(invocation: Invocation) -> int:
     if late(BELOW_AGENT)():
         check_child(invocation)
     if EVERYTHING in invocation.allow:
-        sys.stderr.write("`--allow '*'` allows every call that would need your approval, as --yolo does.\n")
+        remark("`--allow '*'` allows every call that would need your approval, as --yolo does.")
     at_terminal = sys.stdin is not None and sys.stdin.isatty()
     if invocation.question is None and at_terminal and not (invocation.json or invocation.result or invocation.files):
         return run_surface("chat", invocation)
@@ -148,9 +142,7 @@ def converse(invocation: Invocation) -> int:
         invocation, question=invocation.prompt.strip(), piped=came.strip() if isinstance(came, str) else came
     )
     if not (asked.prompt or asked.piped or asked.files or asked.resume or asked.go_on):
-        sys.stderr.write(
-            "There is no prompt. Use `hermes -z PROMPT`, or pipe one in. `hermes --help` lists everything else.\n"
-        )
+        remark("There is no prompt. Use `hermes -z PROMPT`, or pipe one in. `hermes --help` lists everything else.")
         return Exit.USAGE
     return run_surface("one-shot", asked)
 

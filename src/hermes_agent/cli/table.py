@@ -4,32 +4,32 @@ from __future__ import annotations
 
 COMMANDS: dict[str, str] = {
     "acp": "hermes_agent.cli.commands.acp:acp",
-    "agents": "hermes_agent.cli.commands.verbs:agents",
+    "agents": "hermes_agent.app.operations.agents:AGENTS",
     "api": "hermes_agent.cli.commands.worker:api",
-    "approvals": "hermes_agent.cli.commands.verbs:approvals",
+    "approvals": "hermes_agent.app.operations.approvals:ALLOWED",
     "auth": "hermes_agent.cli.commands.auth:auth",
-    "bundles": "hermes_agent.cli.commands.verbs:bundles",
+    "bundles": "hermes_agent.app.operations.skills:BUNDLED",
     "chat": "hermes_agent.cli.commands.chat:chat",
-    "checkpoints": "hermes_agent.cli.commands.verbs:checkpoints",
+    "checkpoints": "hermes_agent.app.operations.checkpoints:CHECKPOINTS",
     "completion": "hermes_agent.cli.commands.completion:completion",
     "config": "hermes_agent.cli.commands.config:config",
     "cost": "hermes_agent.cli.commands.cost:cost",
     "cron": "hermes_agent.cli.commands.work:cron",
-    "curator": "hermes_agent.cli.commands.verbs:curator",
+    "curator": "hermes_agent.app.operations.learning:CURATED",
     "demo": "hermes_agent.cli.commands.demo:demo",
     "doctor": "hermes_agent.cli.commands.doctor:doctor",
     "gateway": "hermes_agent.cli.commands.gateway:gateway",
-    "goals": "hermes_agent.cli.commands.goals:goals",
-    "hooks": "hermes_agent.cli.commands.hooks:hooks",
+    "goals": "hermes_agent.cli.commands.work:goals",
+    "hooks": "hermes_agent.cli.commands.verbs:hooks",
     "kanban": "hermes_agent.cli.commands.work:kanban",
-    "learn": "hermes_agent.cli.commands.verbs:learn",
+    "learn": "hermes_agent.app.operations.learning:LEARNED",
     "login": "hermes_agent.cli.commands.auth:login",
     "logout": "hermes_agent.cli.commands.auth:logout",
     "logs": "hermes_agent.cli.commands.logs:logs",
     "mcp": "hermes_agent.cli.commands.mcp:mcp",
     "memory": "hermes_agent.cli.commands.verbs:memory",
     "model": "hermes_agent.cli.commands.model:model",
-    "pairing": "hermes_agent.cli.commands.verbs:pairing",
+    "pairing": "hermes_agent.app.operations.chats:PAIRING",
     "prompt": "hermes_agent.cli.commands.prompt:prompt",
     "replay": "hermes_agent.cli.commands.replay:replay",
     "secrets": "hermes_agent.cli.commands.secrets:secrets",
@@ -37,12 +37,13 @@ COMMANDS: dict[str, str] = {
     "sessions": "hermes_agent.cli.commands.sessions:sessions",
     "setup": "hermes_agent.cli.commands.setup:setup",
     "skills": "hermes_agent.cli.commands.skills:skills",
-    "status": "hermes_agent.cli.commands.status:status",
+    "status": "hermes_agent.app.operations.status:STATUS",
     "tools": "hermes_agent.cli.commands.tools:tools",
-    "trust": "hermes_agent.cli.commands.verbs:trust",
+    "trust": "hermes_agent.app.operations.trust:TRUST",
     "webhook": "hermes_agent.cli.commands.webhook:webhook",
     "worker": "hermes_agent.cli.commands.worker:worker",
 }
+"""Name of a command -> where it is: a click command, or an operation (`Verb`) or group of them (`Noun`)."""
 
 TAPED = ("api", "chat", "gateway", "worker")
 """Those that models answer in, so that they can be recorded and replayed like the chat."""
@@ -93,6 +94,7 @@ GROUPS: dict[str, str] = {
 SERVES = ("acp setup", "api run", "chat", "demo", "gateway run", "mcp serve", "worker")
 """Commands that go on talking, and so give no single answer as JSON."""
 
+NO_CHANNEL = "There is no such channel yet: `hermes gateway setup` lists those there are."
 ELSEWHERE: dict[str, str] = {
     "ask": "A question goes behind -z: `hermes -z PROMPT`.",
     "backup": "Copy the home while nothing runs: docs/sessions.md#backup.",
@@ -111,6 +113,7 @@ ELSEWHERE: dict[str, str] = {
     "insights": "`hermes cost` and `hermes learn stats` have the figures.",
     "install": "`hermes skills install` installs a skill, `hermes gateway install` the service.",
     "key": "`hermes setup` asks for a key, `hermes config set OPENAI_API_KEY` saves one.",
+    "media": "There are no media tools yet; the agent sees pictures and reads PDFs, and MCP servers add more.",
     "migrate": "There is no import of other programs yet, except `hermes mcp import` and `hermes cron import`.",
     "models": "`hermes model list` lists them.",
     "plugins": "There are no plugins yet; skills, hooks and MCP servers extend the agent.",
@@ -130,6 +133,7 @@ ELSEWHERE: dict[str, str] = {
     "update": "`git pull` in the checkout updates Hermes; `./hermes` renews its environment by itself.",
     "upgrade": "`git pull` in the checkout updates Hermes; `./hermes` renews its environment by itself.",
     "version": "`hermes --version` shows it.",
+    **dict.fromkeys(("imessage", "signal", "sms", "teams", "whatsapp"), NO_CHANNEL),
     "voice": "Voice is not there yet: messages of the channels may hold it as files.",
 }
 """What people look for that is no command here -> a sentence on what does it."""

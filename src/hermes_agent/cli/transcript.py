@@ -13,6 +13,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Entry, MessageTaken, Notice, Replied, RunEnded, ToolEnded, Undone
 from hermes_agent.core.messages import File, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.shown import DAMAGE, additions, words_of
+from hermes_agent.host.late import libraries
 
 LONGEST_SHOWN = 2_000
 PAGE = """<!doctype html>
@@ -20,7 +21,8 @@ PAGE = """<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <style>body{{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}}
 section{{border-left:3px solid #ccc;padding-left:1rem;margin:1rem 0}}.user{{border-color:#36c}}
-.assistant{{border-color:#393}}pre{{white-space:pre-wrap;overflow-wrap:anywhere}}h2{{font-size:.9rem;color:#666}}</style>
+.assistant{{border-color:#393}}td,th{{border:1px solid #ccc;padding:.2rem .5rem}}table{{border-collapse:collapse}}
+pre{{white-space:pre-wrap;overflow-wrap:anywhere}}h2{{font-size:.9rem;color:#666}}</style>
 </head><body><h1>{title}</h1><p>{facts}</p>
 {body}
 </body></html>
@@ -68,10 +70,11 @@ def as_markdown(session: SessionRecord, entries: Sequence[Entry]) -> str:
 
 
 def as_html(session: SessionRecord, entries: Sequence[Entry]) -> str:
-    """The transcript as a self-contained HTML page without scripts."""
+    """The transcript as a self-contained HTML page without scripts, with the agent's Markdown as HTML."""
+    markdown = libraries.markdown_it.MarkdownIt("commonmark", {"html": False}).enable("table")
     body = "\n".join(
         f'<section class="{html.escape(said.who.split()[0])}"><h2>{html.escape(said.who)} · {moment(said.at)}</h2>'
-        f"<pre>{html.escape(said.text)}</pre></section>"
+        f"{markdown.render(said.text) if said.who == 'assistant' else f'<pre>{html.escape(said.text)}</pre>'}</section>"
         for said in said_in(entries)
     )
     title = html.escape(session.title or session.id)

@@ -176,8 +176,8 @@ class _Reader:
             return
         near = nearest_key(key, (known for known, _ in walk(self.schema)))
         meant = f" Did you mean `{near}`?" if near else " `hermes config show --all` lists the settings."
-        if KEY_NAME.fullmatch(key):
-            meant = f" Keys belong into .env: `hermes config set {key}` saves one there."
+        if KEY_NAME.fullmatch(key) or re.fullmatch(r"\w+_api_key", key):
+            meant = f" Keys belong into .env: `hermes config set {key.upper()}` saves one there."
         self.problem(place, f"unknown setting `{key}`.{meant}")
 
     def taken_over(self, values: PlainMap) -> PlainMap:

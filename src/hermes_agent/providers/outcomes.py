@@ -160,7 +160,7 @@ ADVICE: Mapping[type[ProviderError], str] = {
     TimedOut: "Try again.",
     ContextTooLong: "The conversation must be shortened: `/compress`, or a model with a larger window.",
     PayloadTooLarge: "Send fewer or smaller pictures and files.",
-    ModelNotFound: "Check `model.default` and `model.base_url`; `hermes model` lists what there is.",
+    ModelNotFound: "Check `model.default` and `model.base_url`; `hermes model list` lists what there is.",
     ContentRefused: "Put it in other words, or choose another model.",
     BadRequest: "",
     ThinkingRefused: "",

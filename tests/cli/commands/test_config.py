@@ -172,7 +172,7 @@ def test_what_cannot_be_is_refused_where_it_is_written(tmp_path: Path, key: str,
 
 
 def test_a_wrong_word_is_told_the_near_key_and_a_key_where_it_belongs(tmp_path: Path) -> None:
-    (tmp_path / "config.yaml").write_text("modle:\n  default: x\nOPENAI_API_KEY: y\nmodel:\n  base_url: nowhere\n")
+    (tmp_path / "config.yaml").write_text("modle:\n  default: x\nopenai_api_key: y\nmodel:\n  base_url: nowhere\n")
     said = typed(tmp_path, "config", "check")
 
     assert "unknown setting `modle`. Did you mean `model`?" in said.out

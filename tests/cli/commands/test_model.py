@@ -23,6 +23,15 @@ def test_the_catalogue_says_what_is_ready(tmp_path: Path) -> None:
     assert "no key" in typed(tmp_path, "model", "list").out
 
 
+def test_what_the_configured_server_serves_is_listed_first(tmp_path: Path) -> None:
+    with serving_in_thread(openai_model([], keys=(), models=("local-a", "local-b"))) as server:
+        (tmp_path / "config.yaml").write_text(f"model:\n  default: custom/local-a\n  base_url: {server.url}\n")
+        offers = json.loads(typed(tmp_path, "model", "list", "--json").out)
+
+    assert [offer["model"] for offer in offers[:2]] == ["custom/local-a", "custom/local-b"]
+    assert "custom/local-a" not in typed(tmp_path, "model", "list").out, "a server that is gone lists nothing"
+
+
 def test_an_unknown_vendor_is_told_with_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(NoModel, match="Did you mean `openai`"):
         typed(tmp_path, "model", "list", "--vendor", "opnai")

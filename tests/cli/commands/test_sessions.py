@@ -60,7 +60,7 @@ def test_a_session_without_a_title_is_listed_by_its_first_words(home: Path) -> N
         "WHERE",
         "MESSAGES",
         "COST",
-        "TITLE OR FIRST WORDS",
+        "TITLE",
     ]
 
 
@@ -241,4 +241,4 @@ def test_a_question_that_nobody_can_answer_says_how_to(home: Path) -> None:
     said = program("sessions", "delete", GARDEN, home=home)
 
     assert said.code == 130
-    assert "`-y` answers where a command has it" in said.err
+    assert "`-y` says yes where a command has it" in said.err

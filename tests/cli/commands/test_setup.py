@@ -10,7 +10,7 @@ from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.faults import Status
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread
-from tests.cli.shell import typed
+from tests.cli.shell import program, typed
 
 KEY = "secret-key-that-is-typed"
 
@@ -78,7 +78,7 @@ def test_a_server_that_wants_a_key_is_asked_with_one(tmp_path: Path) -> None:
     assert KEY not in said.out + said.err
 
 
-@pytest.mark.parametrize("key", ["", "wrong"])
+@pytest.mark.parametrize("key", ["", "wrong\n"])
 def test_what_was_seen_not_to_answer_is_not_said_to(tmp_path: Path, key: str) -> None:
     with serving_in_thread(openai_model([Say("Hello.")], keys=(KEY,))) as server:
         said = typed(tmp_path, "setup", "--no-local", stdin=f"2\n{server.url}\n{key}\nsome/model\n\ny\n")
@@ -88,6 +88,25 @@ def test_what_was_seen_not_to_answer_is_not_said_to(tmp_path: Path, key: str) ->
         "Saved custom/some/model, but it did not answer. Check its address and key, or run `hermes setup` again.\n"
     )
     assert "The default model is now" not in said.out
+
+
+def test_a_refused_key_of_a_server_is_asked_for_again(tmp_path: Path) -> None:
+    with serving_in_thread(openai_model([Say("Hello.")], keys=(KEY,), models=("m",))) as server:
+        said = typed(tmp_path, "setup", "--no-local", stdin=f"2\n{server.url}\nwrong\n{KEY}\n")
+
+    assert "It wants a key (401)." in said.err
+    assert "It refused that key (401)." in said.err
+    assert said.out.startswith("The default model is now custom/m.")
+
+
+def test_what_the_log_is_for_is_not_said_to_the_person(tmp_path: Path) -> None:
+    variables = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+    said = program("setup", "--no-local", "--non-interactive", home=tmp_path, variables=variables)
+
+    assert said.code == 5
+    assert "could not be reached" in said.err
+    assert "for test: Unreachable" not in said.err
+    assert "for test: Unreachable" in (tmp_path / "logs/hermes.log").read_text()
 
 
 def test_a_model_that_fails_can_be_kept_all_the_same(tmp_path: Path) -> None:

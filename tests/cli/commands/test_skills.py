@@ -75,7 +75,7 @@ def test_a_skill_is_put_aside_and_brought_back(home: Path) -> None:
 
 
 def test_use_is_counted(home: Path) -> None:
-    assert skills(home, "stats").out == "No skill was used yet.\n"
+    assert skills(home, "stats").err == "No skill was used yet.\n"
     used = {"tea": {"views": 2, "uses": 1, "patches": 0, "last": 1.0}}
     (home / "skills/.usage.json").write_text(json.dumps(used))
     assert json.loads(skills(home, "stats", "--json").out) == [{"name": "tea", **used["tea"]}]

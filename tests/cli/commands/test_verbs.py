@@ -14,7 +14,7 @@ from hermes_agent.app.operations.access import Noun
 from hermes_agent.app.operations.approvals import ALLOWED
 from hermes_agent.app.operations.learning import CURATED, LEARNED
 from hermes_agent.app.operations.memory import FACTS, NOTES
-from hermes_agent.cli.commands.verbs import curator, group_of, learn
+from hermes_agent.cli.commands.verbs import group_of
 from hermes_agent.core.errors import HermesError
 from hermes_agent.skills.library import NoSkill
 from tests.cli.shell import Said, typed
@@ -40,7 +40,7 @@ async def filled(folder: Path) -> None:
 def test_an_empty_home_has_no_passes(tmp_path: Path):
     home = tmp_path / "home"
     wanted = {"status", "run", "pause", "resume", "pin", "unpin", "restore", "rollback", "report", "look"}
-    assert set(curator.commands) == wanted
+    assert set(group_of(CURATED).commands) == wanted
     assert "No pass has ended yet. The first, which only reports, is due" in typed(home, "curator", "status").out
     assert json.loads(typed(home, "curator", "status", "--json").out)["skills"] == []
     assert typed(home, "curator", "report", "--list").out == "No pass has ended yet.\n"
@@ -98,7 +98,17 @@ def test_a_pause_is_shown_and_a_skill_comes_back(tmp_path: Path):
 
 
 def test_a_new_home_has_learned_nothing(tmp_path: Path):
-    assert set(learn.commands) >= {"log", "show", "diff", "undo", "why", "approve", "reject", "stats", "review"}
+    assert set(group_of(LEARNED).commands) >= {
+        "log",
+        "show",
+        "diff",
+        "undo",
+        "why",
+        "approve",
+        "reject",
+        "stats",
+        "review",
+    }
     assert typed(tmp_path / "home", "learn", "log").out == "There are no lessons yet.\n"
     assert json.loads(typed(tmp_path / "home", "learn", "log", "--json").out) == []
     assert json.loads(typed(tmp_path / "home", "learn", "stats", "--json").out) == {

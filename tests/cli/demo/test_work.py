@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 from hermes_agent.app.demo import Stage
-from hermes_agent.cli.demo.work import results, run
+from hermes_agent.cli.demo.show import run_command
+from hermes_agent.cli.demo.work import results
 from hermes_agent.host.paths import Home
 
 
@@ -12,8 +13,8 @@ async def test_the_output_of_a_command_is_shown_and_returned(tmp_path: Path, cap
     home = Home(root=tmp_path / "home", base=tmp_path / "home").ensure()
     stage = Stage(home=home, project=tmp_path, url="")
 
-    said = await run(stage, os.environ, "status")
-    hidden = await run(stage, os.environ, "status", quiet=True)
+    said = await run_command(stage, os.environ, "status")
+    hidden = await run_command(stage, os.environ, "status", quiet=True)
 
     assert said == hidden
     assert capsys.readouterr().out.count("Nothing runs or waits.") == 1

@@ -22,7 +22,7 @@ def surface(tmp_path: Path, profile: str = "", **variables: str) -> Surface:
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd judges it")
 def test_systemd_understands_the_unit(tmp_path: Path):
-    made = unit_of(surface(tmp_path), COMMAND, 20.0, system=True)
+    made = unit_of(surface(tmp_path), COMMAND, system=True)
     (tmp_path / made.name).write_text(made.text.replace("network-online.target", "basic.target"))
 
     judged = subprocess.run(
@@ -37,7 +37,7 @@ def test_systemd_understands_the_unit(tmp_path: Path):
 
 
 def test_it_watches_the_loop_and_waits_for_what_runs(tmp_path: Path):
-    lines = unit_of(surface(tmp_path), COMMAND, 20.0, system=False).text.splitlines()
+    lines = unit_of(surface(tmp_path), COMMAND, system=False).text.splitlines()
 
     assert {"Type=notify", "Restart=on-failure", "WatchdogSec=60", "TimeoutStopSec=50"} <= set(lines)
     assert 'ExecStart=/bin/true "a b" 100%% $$HOME "say \\"hi\\""' in lines
@@ -51,16 +51,16 @@ def test_words_stand_for_themselves(word: str, written: str):
 
 
 def test_each_profile_has_a_unit_of_its_own(tmp_path: Path):
-    own = unit_of(surface(tmp_path, "work"), COMMAND, 20.0, system=False)
-    elsewhere = unit_of(surface(tmp_path, XDG_CONFIG_HOME=str(tmp_path / "x")), COMMAND, 20.0, system=False)
-    system = unit_of(surface(tmp_path, "work"), COMMAND, 20.0, system=True)
+    own = unit_of(surface(tmp_path, "work"), COMMAND, system=False)
+    elsewhere = unit_of(surface(tmp_path, XDG_CONFIG_HOME=str(tmp_path / "x")), COMMAND, system=False)
+    system = unit_of(surface(tmp_path, "work"), COMMAND, system=True)
 
     assert own.path == tmp_path / ".config/systemd/user/hermes-gateway-work.service"
     assert elsewhere.path == tmp_path / "x/systemd/user/hermes-gateway.service"
     assert system.path == Path("/etc/systemd/system/hermes-gateway-work.service")
     assert "User=" in system.text
     with pytest.raises(HomeError, match="--system"):
-        unit_of(surface(tmp_path, HOME=""), COMMAND, 20.0, system=False)
+        unit_of(surface(tmp_path, HOME=""), COMMAND, system=False)
 
 
 def systemctl(tmp_path: Path, code: int = 0) -> Path:
@@ -74,7 +74,7 @@ def systemctl(tmp_path: Path, code: int = 0) -> Path:
 
 async def test_it_is_written_and_switched_on_and_taken_away(tmp_path: Path):
     noted, here = systemctl(tmp_path), surface(tmp_path)
-    made = unit_of(here, COMMAND, 20.0, system=False)
+    made = unit_of(here, COMMAND, system=False)
 
     await install(made, here)
     assert made.path.read_text() == made.text
@@ -97,14 +97,14 @@ async def test_what_systemd_says_against_it_is_told(tmp_path: Path):
     here = surface(tmp_path)
 
     with pytest.raises(HermesError, match=r"systemctl --user daemon-reload` did not work: No bus\."):
-        await install(unit_of(here, COMMAND, 20.0, system=False), here)
+        await install(unit_of(here, COMMAND, system=False), here)
 
 
 async def test_without_systemctl_that_is_told(tmp_path: Path):
     here = surface(tmp_path, PATH=str(tmp_path))
 
     with pytest.raises(HermesError, match="did not work"):
-        await install(unit_of(here, COMMAND, 20.0, system=False), here)
+        await install(unit_of(here, COMMAND, system=False), here)
 
 
 async def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path):

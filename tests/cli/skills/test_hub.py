@@ -7,7 +7,7 @@ import click
 import pytest
 
 from hermes_agent.cli.commands import skills as commands
-from hermes_agent.cli.skills import following, hub
+from hermes_agent.cli.skills import hub
 from hermes_agent.core.errors import HermesError
 from hermes_agent.skills.hub.git import HubError
 from tests.cli.shell import Said, typed
@@ -53,7 +53,7 @@ def test_taps_are_added_listed_and_forgotten(home: Path, there: Origin):
     assert "them" in skills(home, "tap", "list").out
     assert "no longer a tap" in skills(home, "tap", "remove", "them").out
     skills(home, "tap", "remove", "two")
-    assert "No taps yet" in skills(home, "tap", "list").out
+    assert "No taps yet" in skills(home, "tap", "list").err
     with pytest.raises(HermesError, match="is not a repository"):
         skills(home, "tap", "add", "nonsense")
 
@@ -61,7 +61,7 @@ def test_taps_are_added_listed_and_forgotten(home: Path, there: Origin):
 def test_skills_are_found_and_shown_without_being_installed(home: Path, there: Origin):
     there.commit({"skills/bad/SKILL.md": "x"})
     assert rows(home, "search", "pot", "--refresh")[0]["name"] == "tea"
-    assert "No tap offers such a skill." in skills(home, "search", "chess").out
+    assert "No tap offers such a skill." in skills(home, "search", "chess").err
     listed = skills(home, "browse", "them")
     assert ("Makes tea in a pot." in listed.out, "them/skills/bad: SKILL.md does not begin" in listed.err) == (
         True,
@@ -97,7 +97,7 @@ def test_what_alarms_is_installed_only_by_force(home: Path, there: Origin):
 
 
 def test_updates_are_told_skill_by_skill(home: Path, there: Origin):
-    assert "No skill is installed" in skills(home, "check").out
+    assert "No skill is installed" in skills(home, "check").err
     assert "No skill is installed" in skills(home, "update").out
     skills(home, "install", "tea", "-y")
     skills(home, "copy", "tea")
@@ -136,7 +136,7 @@ def test_what_is_uninstalled_comes_back_with_its_changes(home: Path):
 
 
 def test_an_audit_fails_where_somebody_has_to_look(home: Path, there: Origin):
-    assert "No skill is installed" in skills(home, "audit").out
+    assert "No skill is installed" in skills(home, "audit").err
     skills(home, "install", "tea", "-y")
     fine = skills(home, "audit")
     assert (fine.code, "yes" in fine.out) == (0, True)
@@ -168,5 +168,5 @@ def test_a_tap_that_vanished_is_told_on_the_side(home: Path, there: Origin, tmp_
 
 
 def test_the_commands_of_repositories_stand_among_those_of_skills():
-    names = {each.name for each in (following.check, following.update, following.audit, following.publish, hub.tap)}
+    names = {each.name for each in (hub.check, hub.update, hub.audit, hub.publish, hub.tap)}
     assert names < set(commands.skills.commands)

@@ -126,12 +126,17 @@ class Titles:
 def as_title(words: str) -> str:
     """Extract the title from a model's reply: its first line without quotes, Markdown or a `Title:` prefix. Empty if
     there is none."""
+    visible = plain_title(words, most=len(words))
+    return plain_title(re.sub(r"(?i)^\W*title\W*:\s*", "", visible).strip("\"'`*#_“”«»„ ").rstrip("."))
+
+
+def plain_title(words: str, most: int = LONGEST) -> str:
+    """The first line of what somebody wrote as a title, cut between words. Empty if there is none."""
     line = next((line for line in words.splitlines() if line.strip()), "")
-    visible = "".join(char if unicodedata.category(char)[0] != "C" else " " for char in line)
-    plain = re.sub(r"(?i)^\W*title\W*:\s*", "", " ".join(visible.split())).strip("\"'`*#_“”«»„ ").rstrip(".")
-    if len(plain) <= LONGEST:
+    plain = " ".join("".join(char if unicodedata.category(char)[0] != "C" else " " for char in line).split())
+    if len(plain) <= most:
         return plain
-    cut = plain[: LONGEST - 1].rsplit(" ", 1)[0] if " " in plain[: LONGEST - 1] else plain[: LONGEST - 1]
+    cut = plain[: most - 1].rsplit(" ", 1)[0] if " " in plain[: most - 1] else plain[: most - 1]
     return f"{cut.rstrip(' ,;:-')}…"
 
 

@@ -48,7 +48,7 @@ def learned(access: Access[System]) -> Learned:
     return access.system.learner.learned
 
 
-async def list_learned(access: Access[System], limit: int) -> list[LearnedRow]:
+async def list_learned(access: Access[System], limit: int = 200) -> list[LearnedRow]:
     """Pending proposals, then the newest changes."""
     found = learned(access)
     await found.undoing.notice()

@@ -192,14 +192,14 @@ class Offer:
     ready: bool
 
 
-def offers_of(configured: Configured, vendor: str = "") -> list[Offer]:
-    """The models of the catalogue and settings, of all vendors or one."""
+def offers_of(configured: Configured, vendor: str = "", served: Sequence[str] = ()) -> list[Offer]:
+    """The models of the catalogue and settings, of all vendors or one; first those that a server lists (`served`)."""
     vendors = {name: load_vendor(name) for name in VENDORS if not vendor or name == vendor}
     ready = {name: is_ready(configured, each) for name, each in vendors.items()}
     own: dict[str, ModelOverride] = configured.loaded.value.models
     mixing = [each.name for each in vendors.values() if each.mixes]
     mixtures = [f"{each}/{name}" for each in mixing for name in configured.loaded.value.moa]
-    known = {**dict.fromkeys([*own, *mixtures], UNKNOWN), **known_models()}
+    known = {**dict.fromkeys([*served, *own, *mixtures], UNKNOWN), **known_models()}
     return [
         _offer(name, _known(vendors[maker], facts, own.get(name)), ready=ready[maker])
         for name, facts in known.items()

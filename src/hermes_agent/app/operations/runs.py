@@ -17,6 +17,8 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Answered, Asked, Event, MessageTaken, RunEnded, Seen
 from hermes_agent.core.messages import Origin, Text
+from hermes_agent.host.late import late
+from hermes_agent.host.secrets import Secrets
 from hermes_agent.host.tasks import spawn
 from hermes_agent.tools.surfaces import rules_of
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from hermes_agent.runs.front import Submitted
 
 
+TITLE = "hermes_agent.app.auxiliary.background_models:plain_title"
 OVERLAP = 60.0
 """Seconds by which clocks of several machines may differ."""
 BACK = 1000
@@ -214,3 +217,10 @@ def _parsed(cursor: str) -> tuple[float, dict[str, int]]:
         raise HermesError("This is no cursor: take the one of the answer before, or none.")
     pairs = [each.split(":") for each in found[2].split()]
     return float(found[1]), {name: int(number) for name, number in pairs}
+
+
+async def entitle_session(access: Access[System], session: str, words: str) -> None:
+    """Title a session that has none after what was said first, unless the settings turn titles off."""
+    redacted = access.system.snapshots.now.needs.get(Secrets).redact(words)
+    if access.system.settings.auxiliary.title.enabled and (title := late(TITLE)(redacted)):
+        await access.system.store.sessions.entitle(session, title)

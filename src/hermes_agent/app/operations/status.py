@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from hermes_agent.agent.agent import asks_approval
+from hermes_agent.app.operations.access import verb
 from hermes_agent.app.operations.board import list_cards
 from hermes_agent.app.settings import SERVED
 from hermes_agent.app.work import whose
@@ -168,3 +169,11 @@ def _served(status: Status) -> str:
         return "nobody (`hermes gateway start` or `hermes worker` does)."
     first = status.serving[0]
     return f"{plural(len(status.serving), 'process', 'processes')}, since {moment(first.started)}."
+
+
+STATUS = verb(
+    "status",
+    "Show which processes serve this home, which work runs, what waits and for whom, and what nobody runs.",
+    show_status,
+    text=status_text,
+)

@@ -15,6 +15,7 @@ from hermes_agent.cli.chat.questions import question_lines
 from hermes_agent.cli.chat.text import clean, plain
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import Invocation, recording_of
+from hermes_agent.cli.output import has_controls
 from hermes_agent.host.late import late
 from hermes_agent.host.loops import asked_to_end
 from hermes_agent.host.paths import environment, find_home
@@ -170,7 +171,7 @@ async def _run(invocation: Invocation) -> int:
 
 def can_redraw(variables: Mapping[str, str]) -> bool:
     """Whether input and output are a terminal with cursor control."""
-    return sys.stdin.isatty() and sys.stdout.isatty() and variables.get("TERM", "dumb") not in ("dumb", "unknown", "")
+    return sys.stdin.isatty() and sys.stdout.isatty() and has_controls(variables)
 
 
 async def run_plain(runtime: System, invocation: Invocation) -> None:

@@ -11,10 +11,9 @@ from click.shell_completion import CompletionItem
 
 from hermes_agent.cli.completing import Known
 from hermes_agent.cli.offers import key_name
-from hermes_agent.cli.output import as_json, remark, say, show, table
+from hermes_agent.cli.output import columns, remark, show
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel
 from hermes_agent.host.config_edit import set_value
 from hermes_agent.host.http import Http
@@ -25,16 +24,8 @@ from hermes_agent.providers.signin.ways import Shown, SignIn, Tokens, by_code, b
 from hermes_agent.providers.vendor import Vendor
 from hermes_agent.providers.vendors import VENDORS
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
-    """A key or sign-in for a model vendor, as a row of `hermes auth`: `how` names it, `state` describes it."""
-
-    vendor: str
-    how: str
-    where: str
-    state: str
-    until: str = ""
+WAYS = columns(VENDOR="vendor", HOW="how", WHERE="where", STATE="state", UNTIL=lambda way: way["until"] or " ")
+"""A key or sign-in for a vendor: `how` names it, `state` describes it."""
 
 
 class VendorName(click.ParamType[Vendor]):
@@ -69,15 +60,12 @@ def login(surface: Surface, vendor: Vendor) -> None:
     signed_in = asyncio.run(sign_in(surface, facts))
     if not surface.loaded.value.model.default:
         set_value(surface.home, surface.schema, "model.default", f"{vendor.name}/{vendor.default_model}")
-    if as_json(way_of(facts, signed_in)):
-        return
     who = f" as {signed_in.person}" if signed_in.person else ""
-    say(f"Signed in to {facts.title}{who}.")
     effective = surface.loaded.value.model.default
+    note = f"{effective} stays the default model; `hermes model set {vendor.name}` changes that."
     if effective.partition("/")[0] == vendor.name:
-        remark(f"The default model is now {effective}.")
-    else:
-        remark(f"{effective} stays the default model; `hermes model set {vendor.name}` changes that.")
+        note = f"The default model is now {effective}."
+    show(way_of(facts, signed_in), f"Signed in to {facts.title}{who}.", notes=(note,))
 
 
 @click.command(short_help="Sign out of a vendor.")
@@ -90,7 +78,7 @@ def logout(surface: Surface, vendor: Vendor) -> None:
     """
     forgotten = asyncio.run(token_refresh_of(surface).forget(vendor.name))
     said = f"Signed out of {vendor.title}." if forgotten else f"You are not signed in to {vendor.title}."
-    show({"vendor": vendor.name, "forgotten": forgotten}, lambda _: said)
+    show({"vendor": vendor.name, "forgotten": forgotten}, said)
 
 
 @click.group(short_help="Show who is signed in, and which keys there are.")
@@ -102,11 +90,8 @@ def auth() -> None:
 @pass_surface
 def list_(surface: Surface) -> None:
     """List the sign-ins and keys with which vendors can be asked."""
-    ways = [*sign_ins(surface), *keys(surface)]
-    rows = [(each.vendor, each.how, each.where, each.state, each.until) for each in ways]
     nothing = "There is no key and no sign-in: `hermes setup`, or `hermes login openai-codex`."
-    heads = ("VENDOR", "HOW", "WHERE", "STATE", "UNTIL")
-    show(ways, lambda _: table(rows, heads), nothing=nothing)
+    show([*sign_ins(surface), *keys(surface)], WAYS, nothing=nothing)
 
 
 async def sign_in(surface: Surface, facts: SignIn) -> SignedIn:
@@ -141,35 +126,34 @@ async def paste() -> str:
     return answer
 
 
-def sign_ins(surface: Surface) -> list[Way]:
+def sign_ins(surface: Surface) -> list[dict[str, str]]:
     """The saved sign-ins."""
     kept = token_refresh_of(surface).file.read()
     return [way_of(sign_in_of(vendor), kept[vendor.name]) for vendor in with_sign_in() if vendor.name in kept]
 
 
-def keys(surface: Surface) -> list[Way]:
+def keys(surface: Surface) -> list[dict[str, str]]:
     """The API keys found, with their source."""
-    found = []
-    for vendor in (load_vendor(name) for name in VENDORS):
-        name = key_name(surface, vendor)
-        if name:
-            found.append(Way(vendor=vendor.name, how=name, where=surface.secrets.source(name), state="there"))
-    return found
+    return [
+        {"vendor": vendor.name, "how": name, "where": surface.secrets.source(name), "state": "there", "until": ""}
+        for vendor in map(load_vendor, VENDORS)
+        if (name := key_name(surface, vendor))
+    ]
 
 
-def way_of(facts: SignIn, signed_in: SignedIn) -> Way:
+def way_of(facts: SignIn, signed_in: SignedIn) -> dict[str, str]:
     """A sign-in as a row."""
     state = (
         f"sign in again: {signed_in.lost}" if signed_in.lost else "renewed by itself" if signed_in.refresh else "ends"
     )
     until = datetime.fromtimestamp(signed_in.expires).astimezone().isoformat(timespec="minutes")
     who = f"sign-in ({signed_in.person})" if signed_in.person else "sign-in"
-    return Way(vendor=facts.vendor, how=who, where="auth.json", state=state, until=until)
+    return {"vendor": facts.vendor, "how": who, "where": "auth.json", "state": state, "until": until}
 
 
 def with_sign_in() -> list[Vendor]:
     """The vendors with a sign-in."""
-    return [vendor for vendor in (load_vendor(name) for name in VENDORS) if vendor.sign_in]
+    return [vendor for vendor in map(load_vendor, VENDORS) if vendor.sign_in]
 
 
 def token_refresh_of(surface: Surface) -> TokenRefresh:

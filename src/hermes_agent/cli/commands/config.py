@@ -9,8 +9,10 @@ from typing import Any
 import click
 
 from hermes_agent.cli.exits import Exit
-from hermes_agent.cli.output import as_json, remark, say, shortened, table
+from hermes_agent.cli.output import remark, say, shortened, table
+from hermes_agent.cli.output import show as print_value
 from hermes_agent.cli.picker_choices import ask_secret
+from hermes_agent.cli.picker_choices import edit as edit_in_editor
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.config_edit import TELLING, explain, known, plain_of, replace_text, set_value, source_of, unset
@@ -47,18 +49,13 @@ def show(surface: Surface, every: bool) -> None:
         "problems": [str(problem) for problem in loaded.problems],
         "keys": {name: surface.secrets.source(name) for name in surface.secrets.kept},
     }
-    if as_json(facts):
-        return
     rows = [(key, shortened(written(value), VALUE), source_of(loaded, key)) for key, value in leaves(surface, values)]
     rows.sort(key=lambda row: row[2] == DEFAULT)
     chosen = [row for row in rows if every or row[2] != DEFAULT]
-    say(table(chosen, ("SETTING", "VALUE", "FROM")) if chosen else "Nothing is set: every setting has its default.")
-    for name in surface.secrets.kept:
-        remark(f"{name} is set in .env")
-    if len(chosen) < len(rows):
-        remark(f"{len(rows) - len(chosen)} more have their default: `hermes config show --all` lists them.")
-    if loaded.notice:
-        remark(loaded.notice)
+    left = f"{len(rows) - len(chosen)} more have their default: `hermes config show --all` lists them."
+    notes = (f"{name} is set in .env" for name in surface.secrets.kept)
+    words = table(chosen, ("SETTING", "VALUE", "FROM")) if chosen else "Nothing is set: every setting has its default."
+    print_value(facts, words, notes=filter(None, (*notes, left * (len(chosen) < len(rows)), loaded.notice)))
 
 
 @config.command()
@@ -113,7 +110,7 @@ def edit(surface: Surface) -> int:
         draft, read_small(home.config_file) or b"# The settings of Hermes; `hermes config show --all` lists them.\n"
     )
     while True:
-        click.edit(filename=str(draft))
+        edit_in_editor(file=draft)
         checked = replace_text(home, surface.schema, read_small(draft) or b"")
         if not checked.problems:
             draft.unlink()
@@ -153,12 +150,9 @@ def explain_(surface: Surface, key: str) -> None:
     found, value, source, default = explain(surface.loaded, surface.schema, key)
     value = hidden_value(surface, key, value)
     facts = {"key": key, "value": value, "source": source, "default": default}
-    if as_json({**facts, "takes": found.expected, "meaning": found.doc}):
-        return
-    if found.doc:
-        say(found.doc)
-    rows = [("value", written(value)), ("from", source), ("default", written(default))]
-    say(table([*rows, ("takes", found.expected)]))
+    rows = [("value", written(value)), ("from", source), ("default", written(default)), ("takes", found.expected)]
+    words = "\n".join(filter(None, (found.doc, table(rows))))
+    print_value({**facts, "takes": found.expected, "meaning": found.doc}, words)
 
 
 @config.command()

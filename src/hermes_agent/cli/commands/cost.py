@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import click
 
 from hermes_agent.app.operations import costs
 from hermes_agent.app.operations.costs import LAST_TIME, GroupBy, LimitLine, Total, cached_share, dollars, together
 from hermes_agent.cli.operation import ask
-from hermes_agent.cli.output import show, table
+from hermes_agent.cli.output import columns, show, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.time_format import Since
 from hermes_agent.core.clock import moment
 
-if TYPE_CHECKING:
-    from hermes_agent.app.operations.costs import Break
-
 HEADS = ("CALLS", "INPUT", "CACHED", "SHARE", "OUTPUT", "US DOLLARS")
 LIMIT_HEADS = ("LIMIT", "OF", "MOST", "USED", "RESERVED", "LEFT")
-BREAK_HEADS = ("AT", "SESSION", "PURPOSE", "MODEL", "EXPECTED", "CACHED", "CHANGED")
+BREAKS = columns(
+    (4, 5),
+    AT=lambda each: moment(each.at),
+    SESSION="session",
+    PURPOSE="purpose",
+    MODEL="model",
+    EXPECTED="expected",
+    CACHED="cached",
+    CHANGED="changed",
+)
 NO_LIMIT = "No limit of money or tokens is set. `hermes config set budget.day.money 5` sets one."
 
 
@@ -50,11 +55,11 @@ def cost(surface: Surface, by: str, since: float, until: float, *, view: str | N
     --limits: of runs and jobs the latest, of persons those of today.
     """
     if view == "limits":
-        lines = ask(surface, costs.list_limits)
-        show(lines, _limits, nothing="" if surface.loaded.value.rules.limits else NO_LIMIT)
+        nothing = "" if surface.loaded.value.rules.limits else NO_LIMIT
+        show(ask(surface, costs.list_limits), _limits, nothing=nothing)
     elif view == "breaks":
         found = ask(surface, partial(costs.cache_breaks, since=since))
-        show(found, _breaks, nothing="No cache was broken in that time.")
+        show(found, BREAKS, nothing="No cache was broken in that time.")
     else:
         totals = ask(surface, partial(costs.usage_totals, by=GroupBy(by), since=since, until=until))
         show(totals, partial(_totals, by), nothing="No model was asked in that time.")
@@ -68,15 +73,6 @@ def _totals(by: str, totals: Sequence[Total]) -> str:
     rows = [_row(total.key or "-", total) for total in totals]
     rows += [_row("all", together(totals))] if len(totals) > 1 else []
     return table(rows, (by.upper(), *HEADS), right=(1, 2, 3, 4, 5))
-
-
-def _breaks(found: Sequence[Break]) -> str:
-    return table([_broken(each) for each in found], BREAK_HEADS, right=(4, 5))
-
-
-def _broken(each: Break) -> tuple[str, ...]:
-    place = (moment(each.at), each.session or "-", each.purpose, each.model)
-    return (*place, f"{each.expected:,}", f"{each.cached:,}", each.changed)
 
 
 def _row(key: str, total: Total) -> tuple[str, ...]:

@@ -10,9 +10,10 @@ from pathlib import Path
 import click
 
 from hermes_agent.cli.demo.learning import demonstrate_learning
-from hermes_agent.cli.demo.show import demonstrate, print_line
+from hermes_agent.cli.demo.show import demonstrate
 from hermes_agent.cli.demo.work import demonstrate_work
 from hermes_agent.cli.exits import Exit
+from hermes_agent.cli.output import announce
 from hermes_agent.cli.surface import Surface, pass_surface
 
 
@@ -31,7 +32,7 @@ def demo(surface: Surface, learning: bool, work: bool, keep: bool) -> int:
     finally:
         if held and not keep:
             shutil.rmtree(folder, ignore_errors=True)
-            print_line("The folder is removed again (--keep leaves it).")
+            announce("The folder is removed again (--keep leaves it).")
         else:
-            print_line(f"Everything is left in {folder}")
+            announce(f"Everything is left in {folder}")
     return Exit.OK if held else Exit.FAILED

@@ -22,7 +22,7 @@ from hermes_agent.app.toolkit import CLI, Toolkit, needs_without_store
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.offers import key_name, route_to, single
 from hermes_agent.cli.operation import offline
-from hermes_agent.cli.output import as_json, say, table
+from hermes_agent.cli.output import show, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.chat import Slot
 from hermes_agent.core.clock import RandomIds
@@ -38,6 +38,7 @@ from hermes_agent.sandbox.place import NO_WALL
 
 OLDEST_PYTHON = (3, 11)
 FEW = 3
+WALL_LESS = "No wall stands here. `apt install bubblewrap` and `hermes config set terminal.jail auto` build one."
 LEAST_ROOM = 500 * 1024 * 1024
 PROGRAMS = {
     "git": "it finds a project's root and its history",
@@ -82,8 +83,7 @@ def python(_surface: Surface) -> list[Check]:
     """Check the Python version."""
     found = ".".join(map(str, sys.version_info[:3]))
     enough = sys.version_info[:2] >= OLDEST_PYTHON
-    todo = "" if enough else "Install Python 3.11 or later."
-    return [Check(name="python", state=State.OK if enough else State.FAIL, found=found, todo=todo)]
+    return [ok("python", found) if enough else fail("python", found, "Install Python 3.11 or later.")]
 
 
 def home(surface: Surface) -> list[Check]:
@@ -93,15 +93,12 @@ def home(surface: Surface) -> list[Check]:
         place.ensure()
     except HomeError as error:
         return [fail("home", str(place.root), str(error))]
-    checks = [ok("home", str(place.root))]
-    mode = place.root.stat().st_mode & 0o777
-    if mode & 0o077:
-        todo = f"chmod 700 {place.root}"
-        checks.append(warn("home mode", f"others can look into it ({mode:o})", todo))
-    free = shutil.disk_usage(place.root).free
-    state = State.OK if free >= LEAST_ROOM else State.WARN
-    todo = "" if state is State.OK else "Free some room: a full disk stops every run."
-    return [*checks, Check(name="disk", state=state, found=f"{free / 1e9:,.1f} GB free", todo=todo)]
+    mode, free = place.root.stat().st_mode & 0o777, shutil.disk_usage(place.root).free
+    open_to_others = [warn("home mode", f"others can look into it ({mode:o})", f"chmod 700 {place.root}")]
+    room = f"{free / 1e9:,.1f} GB free"
+    full = warn("disk", room, "Free some room: a full disk stops every run.")
+    disk = ok("disk", room) if free >= LEAST_ROOM else full
+    return [ok("home", str(place.root)), *(open_to_others if mode & 0o077 else ()), disk]
 
 
 def settings(surface: Surface) -> list[Check]:
@@ -126,14 +123,10 @@ def _env(surface: Surface) -> list[Check]:
 
 def programs(_surface: Surface) -> list[Check]:
     """Check for programs that some tools use."""
-    checks = []
-    for name, why in PROGRAMS.items():
-        place = shutil.which(name)
-        state = State.OK if place else State.WARN
-        checks.append(
-            Check(name=name, state=state, found=place or "not found", todo="" if place else f"Install it: {why}.")
-        )
-    return checks
+    return [
+        ok(name, found) if (found := shutil.which(name)) else warn(name, "not found", f"Install it: {why}.")
+        for name, why in PROGRAMS.items()
+    ]
 
 
 def keys(surface: Surface) -> list[Check]:
@@ -145,11 +138,9 @@ def keys(surface: Surface) -> list[Check]:
     if found:
         return [ok("keys", ", ".join(found))]
     try:
-        without = f"none; {route_to(surface, surface.invocation.model).name} is asked without one"
+        return [ok("keys", f"none; {route_to(surface, surface.invocation.model).name} is asked without one")]
     except NoModel:
-        todo = "`hermes setup` finds or asks for one; a local model needs none."
-        return [warn("keys", "none", todo)]
-    return [ok("keys", without)]
+        return [warn("keys", "none", "`hermes setup` finds or asks for one; a local model needs none.")]
 
 
 def auxiliary(surface: Surface) -> list[Check]:
@@ -158,13 +149,10 @@ def auxiliary(surface: Surface) -> list[Check]:
     for purpose in Purpose:
         name = surface.loaded.value.auxiliary.of(purpose).model
         try:
-            if name:
-                found = f"{purpose}: {single(surface, name).name}"
-                checks.append(ok("auxiliary", found))
+            checks += [ok("auxiliary", f"{purpose}: {single(surface, name).name}")] if name else []
         except NoModel as error:
             todo = f"{error} Meanwhile it is done without (`auxiliary.{purpose}.model`)."
-            found = f"{purpose}: {name} cannot be asked"
-            checks.append(warn("auxiliary", found, todo))
+            checks.append(warn("auxiliary", f"{purpose}: {name} cannot be asked", todo))
     return checks
 
 
@@ -206,12 +194,11 @@ async def database(surface: Surface) -> list[Check]:
             health = await check_database(access)
     except HermesError as error:
         return [fail("database", str(error))]
-    full_text, damage = health.database.full_text, health.database.damage
-    found = f"{health.database.engine}, {'with' if full_text else 'without'} full-text search"
-    if damage:
+    found = f"{health.database.engine}, {'with' if health.database.full_text else 'without'} full-text search"
+    if damage := health.database.damage:
         todo = "Put a backup in its place; the manual says how (sessions.md, Backup)."
         return [fail("database", f"{found}: {damage}", todo)]
-    checks = [Check(name="database", state=State.OK if full_text else State.WARN, found=found)]
+    checks = [(ok if health.database.full_text else warn)("database", found)]
     checks += [_damaged(health.damaged)] * bool(health.damaged)
     return checks + [_undelivered(slot) for slot in health.undelivered[:FEW]]
 
@@ -274,25 +261,19 @@ def doctor(surface: Surface, offline: bool, security: bool) -> int:
     if security:
         return _security(surface)
     checks = asyncio.run(examine(surface, offline=offline))
-    if not as_json(checks):
-        say(table([(check.state.value, check.name, check.found) for check in checks]))
-        for check in (each for each in checks if each.todo):
-            say(f"{check.name}: {check.todo}")
-    return Exit.FAILED if any(check.state is State.FAIL for check in checks) else Exit.OK
+    todo = (f"{check.name}: {check.todo}" for check in checks if check.todo)
+    words = "\n".join((table([(check.state.value, check.name, check.found) for check in checks]), *todo))
+    return show(checks, words, code=Exit.FAILED if any(check.state is State.FAIL for check in checks) else Exit.OK)
 
 
 def _security(surface: Surface) -> int:
     settings = surface.loaded.value.terminal
     surface.home.ensure()
     findings: list[Finding] = asyncio.run(probe(surface.home, settings, environment(), RandomIds().short()))
-    if not as_json(findings):
-        say(table([(each.state, each.promise.name, each.kept_by, each.promise.says) for each in findings]))
-        for each in findings:
-            if each.state in ("broken", "hint"):
-                say(f"{each.promise.name}: {each.found}")
-        if not findings[0].wall:
-            say("No wall stands here. `apt install bubblewrap` and `hermes config set terminal.jail auto` build one.")
-    return Exit.FAILED if any(each.state == "broken" for each in findings) else Exit.OK
+    rows = [(each.state, each.promise.name, each.kept_by, each.promise.says) for each in findings]
+    bad = (f"{each.promise.name}: {each.found}" for each in findings if each.state in ("broken", "hint"))
+    words = "\n".join((table(rows), *bad, *(() if findings[0].wall else (WALL_LESS,))))
+    return show(findings, words, code=Exit.FAILED if any(each.state == "broken" for each in findings) else Exit.OK)
 
 
 async def examine(surface: Surface, *, offline: bool) -> list[Check]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
@@ -18,7 +18,7 @@ from hermes_agent.cli.gateway.setting_up import set_up, steps_of
 from hermes_agent.cli.gateway.setting_up import start as start_serving
 from hermes_agent.cli.offers import has_model
 from hermes_agent.cli.operation import ask
-from hermes_agent.cli.output import as_json, remark, say, table
+from hermes_agent.cli.output import remark, say, show, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import moment
 from hermes_agent.core.errors import ConfigError, HermesError, Stopped
@@ -27,11 +27,9 @@ from hermes_agent.gateway.opening import kind_of, no_channel
 from hermes_agent.gateway.state import GatewayState, Phase, read_state, read_states
 from hermes_agent.host.loops import run as run_loop
 
-if TYPE_CHECKING:
-    from typing import Any
-
-
-OFF = "hermes config set gateway.channels.NAME.enabled false"
+SERVED = (
+    "The gateway serves {0} already. To set it up anew, first `hermes config set gateway.channels.{0}.enabled false`."
+)
 NO_CHANNEL = "No channel is enabled: `hermes gateway setup` shows how."
 
 
@@ -61,8 +59,7 @@ def run(surface: Surface) -> int:
 @pass_surface
 def start(surface: Surface) -> None:
     """Start the gateway in the background, and wait until each channel listens or fails."""
-    _warn(surface)
-    _begun(surface, starting.start(surface), "runs")
+    _begun(surface, None)
 
 
 @gateway.command()
@@ -80,13 +77,7 @@ def stop(surface: Surface) -> None:
 @pass_surface
 def restart(surface: Surface) -> None:
     """Restart the gateway after running work has finished; start it if none runs."""
-    _warn(surface)
-    if read_state(surface.home) is None:
-        _begun(surface, starting.start(surface), "runs")
-        return
-    drain = surface.loaded.value.gateway.drain_seconds
-    remark(f"The gateway is restarting: runs have {drain:g} s to finish.")
-    _begun(surface, starting.restart(surface.home, drain), "runs again")
+    _begun(surface, read_state(surface.home))
 
 
 @gateway.command()
@@ -103,19 +94,17 @@ def reload(surface: Surface) -> None:
 def status(surface: Surface) -> None:
     """Show the state of the gateway, its channels and its outbox."""
     states, tally = starting.asked(surface.home), ask(surface, chats.tally)
-    if as_json({"gateway": states[0] if states else None, "others": states[1:], "outbox": tally}):
-        return
-    if not states:
-        say("No gateway runs on this home. `hermes gateway start` starts one.")
-    for state in states:
-        phase = "" if state.phase is Phase.READY else f", and is {state.phase.value}"
-        say(f"The gateway runs as process {state.pid} since {moment(state.started)}{phase}.")
-        for ailment in state.ailments:
-            say(f"Problem: {ailment}")
-        if state.config:
-            say(state.config)
-        say(_channels(state))
-    say("Outbox: " + (", ".join(f"{count} {name}" for name, count in tally.items()) or "empty"))
+    facts = {"gateway": states[0] if states else None, "others": states[1:], "outbox": tally}
+    outbox = "Outbox: " + (", ".join(f"{count} {name}" for name, count in tally.items()) or "empty")
+    none = "No gateway runs on this home. `hermes gateway start` starts one."
+    show(facts, "\n".join((*(map(_state, states) if states else (none,)), outbox)))
+
+
+def _state(state: GatewayState) -> str:
+    phase = "" if state.phase is Phase.READY else f", and is {state.phase.value}"
+    runs = f"The gateway runs as process {state.pid} since {moment(state.started)}{phase}."
+    problems = (f"Problem: {ailment}" for ailment in state.ailments)
+    return "\n".join(filter(None, (runs, *problems, state.config, _channels(state))))
 
 
 @gateway.command()
@@ -145,7 +134,7 @@ def setup(surface: Surface, channel: str, steps: bool) -> None:
         say("\n".join(f"{number}. {step}" for number, step in enumerate(found, 1)), steps=found)
         return
     if (state := read_state(surface.home)) is not None and channel in state.channels:
-        raise HermesError(f"The gateway serves {channel} already. To set it up anew, first `{OFF}`.")
+        raise HermesError(SERVED.format(channel))
     try:
         if not has_model(surface):
             remark("First the model that shall answer there.")
@@ -162,7 +151,7 @@ def setup(surface: Surface, channel: str, steps: bool) -> None:
 @pass_surface
 def install(surface: Surface, system: bool, only_shown: bool) -> None:
     """Install a systemd service, which restarts the gateway after a crash or hang."""
-    made = _unit(surface, system=system)
+    made = unit.unit_of(surface, starting.command_of(surface), system=system)
     if only_shown or not unit.RUNNING.exists():
         if not only_shown:
             remark(
@@ -182,14 +171,9 @@ def install(surface: Surface, system: bool, only_shown: bool) -> None:
 @pass_surface
 def uninstall(surface: Surface, system: bool) -> None:
     """Stop and remove the systemd service."""
-    made = _unit(surface, system=system)
+    made = unit.unit_of(surface, starting.command_of(surface), system=system)
     asyncio.run(unit.uninstall(made, surface))
     say(f"{made.path} is gone.")
-
-
-def _unit(surface: Surface, *, system: bool) -> unit.Unit:
-    drain = surface.loaded.value.gateway.drain_seconds
-    return unit.unit_of(surface, starting.command_of(surface), drain, system=system)
 
 
 def _warn(surface: Surface) -> None:
@@ -198,14 +182,21 @@ def _warn(surface: Surface) -> None:
         remark(surface.loaded.notice)
 
 
-def _begun(surface: Surface, state: GatewayState, how: str) -> None:
-    words = f"The gateway {how} as process {state.pid}. Its log: `hermes gateway logs -f`, {surface.home.log_file}"
-    say(words, gateway=state)
+def _begun(surface: Surface, before: GatewayState | None) -> None:
+    """Start a gateway, or restart the one that runs, and show it."""
+    _warn(surface)
+    if before is None:
+        state, how = starting.start(surface), "runs"
+    else:
+        drain = surface.loaded.value.gateway.drain_seconds
+        remark(f"The gateway is restarting: runs have {drain:g} s to finish.")
+        state, how = starting.restart(surface.home, drain), "runs again"
+    say(f"The gateway {how} as process {state.pid}. Its log: `hermes gateway logs -f`, {surface.home.log_file}")
     if not state.settled:
         remark("It is not ready yet; `hermes gateway status` shows its state.")
     if state.config and state.config != surface.loaded.notice:
         remark(state.config)
-    say(_channels(state))
+    say(_channels(state), gateway=state)
 
 
 def _channels(state: GatewayState) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 import click
@@ -12,8 +11,8 @@ from hermes_agent.app.operations.models import KeyState, ask_once, list_keys, wa
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.offers import (
     Offer,
+    all_offers,
     key_name,
-    offers_of,
     refuse_typo,
     route_to,
     route_without,
@@ -21,10 +20,9 @@ from hermes_agent.cli.offers import (
     single,
 )
 from hermes_agent.cli.operation import ask
-from hermes_agent.cli.output import as_json, remark, say, show, table, wants_json
+from hermes_agent.cli.output import columns, remark, show, table
 from hermes_agent.cli.picker_choices import Choice, pick
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel
 from hermes_agent.host.config_edit import set_value, source_of
 from hermes_agent.providers.abilities import abilities, limits_of
@@ -42,10 +40,10 @@ def model() -> None:
 @click.option("--ready", is_flag=True, help="Only those that could be asked now.")
 @pass_surface
 def list_(surface: Surface, vendor: str, ready: bool) -> None:
-    """List the models of the catalogue. A model that is not in it can be asked all the same, by its name."""
+    """List the models of the configured server and of the catalogue. Others can be asked by their names, too."""
     if vendor:
         load_vendor(vendor)
-    shown([offer for offer in offers_of(surface, vendor) if offer.ready or not ready])
+    show([offer for offer in all_offers(surface, vendor) if offer.ready or not ready], OFFERS, nothing=NONE_READY)
 
 
 @model.command()
@@ -53,10 +51,8 @@ def list_(surface: Surface, vendor: str, ready: bool) -> None:
 @pass_surface
 def search(surface: Surface, words: tuple[str, ...]) -> None:
     """Find models by parts of their names; `images`, `files` and `ready` find those that are so."""
-    found = searched(offers_of(surface), " ".join(words))
-    shown(found)
-    if not found and not wants_json():
-        remark(f"Nothing of the catalogue fits `{' '.join(words)}`.")
+    nothing = f"Nothing of the catalogue fits `{' '.join(words)}`."
+    show(searched(all_offers(surface), " ".join(words)), OFFERS, nothing=nothing)
 
 
 @model.command("show")
@@ -80,9 +76,9 @@ def show_(surface: Surface, name: str) -> None:
     if not name:
         rows.append(("chosen by", chosen_by(surface, source_of(loaded, "model.default"))))
     figures = {"window": route.facts.window, "longest reply": route.facts.output, "price": route.facts.price}
-    show({**dict(rows), **figures, "limits": limits_of(route)}, lambda _: table(rows))
-    for note in (*limits_of(route), *filter(None, (missing, loaded.notice))):
-        remark(note)
+    limits = limits_of(route)
+    notes = filter(None, (*limits, missing, loaded.notice))
+    show({**dict(rows), **figures, "limits": limits}, table(rows), notes=notes)
 
 
 @model.command("set")
@@ -105,7 +101,7 @@ def set_(surface: Surface, name: str, purpose: str | None, force: bool) -> None:
     route = single(surface, name)
     set_value(surface.home, surface.schema, f"auxiliary.{purpose}.model", route.name)
     kept = {"model": route.name, "effective": route.name, "notes": limits_of(route)}
-    show(kept, lambda _: f"{route.name} now works for `{purpose}`.")
+    show(kept, f"{route.name} now works for `{purpose}`.")
 
 
 @model.command("pick")
@@ -116,7 +112,7 @@ def pick_(surface: Surface, vendor: str, every: bool) -> int:
     """Choose the model from a list that shrinks while you type; without a terminal the list is numbered."""
     if vendor:
         load_vendor(vendor)
-    offers = [offer for offer in offers_of(surface, vendor) if offer.ready or every]
+    offers = [offer for offer in all_offers(surface, vendor) if offer.ready or every]
     chosen = pick("Which model should answer?", [Choice(name=each.model, about=about(each)) for each in offers])
     if chosen is None:
         remark("Nothing was changed.")
@@ -132,32 +128,29 @@ def test(surface: Surface, name: str) -> None:
     """Ask the model one small question, and show what came back and how long it took."""
     route = route_to(surface, name or surface.invocation.model)
     answered = ask(surface, partial(ask_once, secrets=surface.secrets, route=route))
-    if as_json(answered):
-        return
     usage, cost = answered.reply.usage, answered.reply.cost
-    say(answered.reply.message.text.strip())
     tokens = f"{usage.input:,} tokens in, {usage.output:,} out" if usage.known else "tokens unknown"
     money = f"${cost:.6f}" if cost is not None else "price unknown"
     where = f"at {route.host}" if route.host else "in this process"
-    remark(f"{answered.route} {where}: {answered.seconds:.2f} s, {tokens}, {money}")
-    for note in limits_of(route):
-        remark(note)
+    took = f"{answered.route} {where}: {answered.seconds:.2f} s, {tokens}, {money}"
+    show(answered, answered.reply.message.text.strip(), notes=(took, *limits_of(route)))
 
 
-def shown(offers: Sequence[Offer]) -> None:
-    """Print a table of models."""
-    rows = [
-        (
-            each.model,
-            f"{each.window:,}",
-            f"{each.output:,}" if each.output else "?",
-            *columns(each.price),
-            "yes" if each.ready else "no key",
-        )
-        for each in offers
-    ]
-    heads = ("MODEL", "WINDOW", "REPLY", "$/M IN", "CACHED", "$/M OUT", "READY")
-    show(offers, lambda _: table(rows, heads, right=(1, 2, 3, 4, 5)) if rows else "")
+OFFERS = columns(
+    (1, 2, 3, 4, 5),
+    MODEL="model",
+    WINDOW="window",
+    REPLY=lambda each: each.output or "?",
+    **{"$/M IN": lambda each: _price(each, "input")},
+    CACHED=lambda each: _price(each, "cached"),
+    **{"$/M OUT": lambda each: _price(each, "output")},
+    READY=lambda each: "yes" if each.ready else "no key",
+)
+NONE_READY = "None could be asked now: `hermes setup` chooses one."
+
+
+def _price(offer: Offer, part: str) -> str:
+    return "?" if offer.price is None else f"{getattr(offer.price, part):g}"
 
 
 def keep(surface: Surface, name: str) -> None:
@@ -166,13 +159,10 @@ def keep(surface: Surface, name: str) -> None:
     set_value(surface.home, surface.schema, "model.default", route.name)
     notes = (*limits_of(route), *([missing] if missing else []))
     effective = surface.loaded.value.model.default
-    if as_json({"model": route.name, "effective": effective, "notes": notes}):
-        return
-    say(f"{route.name} is now the default model." if missing else f"The default model is now {route.name}.")
-    if effective != route.name:
-        remark(f"But HERMES_MODEL says {effective}, and the environment comes first.")
-    for note in notes:
-        remark(note)
+    words = f"{route.name} is now the default model." if missing else f"The default model is now {route.name}."
+    but = f"But HERMES_MODEL says {effective}, and the environment comes first."
+    facts = {"model": route.name, "effective": effective, "notes": notes}
+    show(facts, words, notes=notes if effective == route.name else (but, *notes))
 
 
 def key_of(surface: Surface, route: Route) -> str:
@@ -209,11 +199,6 @@ def about(offer: Offer) -> str:
     return f"{offer.window:,} tokens, {cost}{'' if offer.ready else ', no key'}"
 
 
-def columns(price: Price | None) -> tuple[str, ...]:
-    """A price as three columns: input, cached, output."""
-    return ("?",) * 3 if price is None else tuple(f"{each:g}" for each in (price.input, price.cached, price.output))
-
-
 @click.command(short_help="Show the keys and their pauses.")
 @click.option("--vendor", default="", help="Only this vendor's.")
 @click.option("--reset", is_flag=True, help="End all pauses.")
@@ -227,16 +212,11 @@ def credentials(surface: Surface, vendor: str, reset: bool) -> None:
         load_vendor(vendor)
     if reset:
         woken = ask(surface, partial(wake_keys, vendor=vendor))
-        words = f"{woken} of them can be used again." if woken else "Nothing was paused."
-        show({"woken": woken}, lambda _: words)
-        return
-    states = ask(surface, partial(list_keys, secrets=surface.secrets, vendor=vendor))
-    show(states, _listed, nothing="There is no key: `hermes setup` asks for one.")
-
-
-def _listed(states: Sequence[KeyState]) -> str:
-    rows = [(one.vendor, one.credential or "-", one.source, f"{one.calls:,}", _state(one)) for one in states]
-    return table(rows, ("VENDOR", "KEY", "FROM", "CALLS", "STATE"), right=(3,))
+        show({"woken": woken}, f"{woken} of them can be used again." if woken else "Nothing was paused.")
+    else:
+        states = ask(surface, partial(list_keys, secrets=surface.secrets, vendor=vendor))
+        listed = columns((3,), VENDOR="vendor", KEY="credential", FROM="source", CALLS="calls", STATE=_state)
+        show(states, listed, nothing="There is no key: `hermes setup` asks for one.")
 
 
 def _state(one: KeyState) -> str:
@@ -249,32 +229,25 @@ WITHOUT = {**dict.fromkeys(Purpose, "the session's model"), Purpose.VISION: "non
 """Who does the work where no model is named for it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PurposeModel:
-    """The auxiliary model configured for one purpose (empty: none) and its limits: seconds per call, US dollars and
-    tokens per day. `note`: what is wrong with it."""
-
-    purpose: str
-    model: str
-    seconds: float | None
-    money: float | None
-    tokens: int | None
-    note: str
-
-
 @click.command()
 @pass_surface
 def auxiliary(surface: Surface) -> None:
     """List the background models by purpose (section `auxiliary`)."""
     chosen = surface.loaded.value.auxiliary
-    found = [purpose_model(surface, purpose, chosen.of(purpose)) for purpose in Purpose]
-    rows = [(each.purpose, each.model or WITHOUT[Purpose(each.purpose)], *limits(each), each.note) for each in found]
-    heads = ("PURPOSE", "MODEL", "SECONDS", "$/DAY", "TOKENS/DAY", "")
-    show(found, lambda _: table(rows, heads, right=(2, 3, 4)))
+    listed = columns(
+        (2, 3, 4),
+        PURPOSE="purpose",
+        MODEL=lambda each: each["model"] or WITHOUT[each["purpose"]],
+        SECONDS=lambda each: _figure(each["seconds"]),
+        **{"$/DAY": lambda each: _figure(each["money"]), "TOKENS/DAY": lambda each: _figure(each["tokens"])},
+        _="note",
+    )
+    show([purpose_model(surface, purpose, chosen.of(purpose)) for purpose in Purpose], listed)
 
 
-def purpose_model(surface: Surface, purpose: Purpose, chosen: AuxiliaryModel) -> PurposeModel:
-    """A purpose's configured model, and whether it can be asked."""
+def purpose_model(surface: Surface, purpose: Purpose, chosen: AuxiliaryModel) -> dict[str, object]:
+    """A purpose's configured model (empty: none), its limits (seconds per call, US dollars and tokens per day), and
+    `note`: why it cannot be asked."""
     note = ""
     if isinstance(chosen, TitleModel) and not chosen.enabled:
         note = "turned off"
@@ -283,21 +256,12 @@ def purpose_model(surface: Surface, purpose: Purpose, chosen: AuxiliaryModel) ->
             single(surface, chosen.model)
         except NoModel as error:
             note = f"cannot be asked: {error}"
-    return PurposeModel(
-        purpose=purpose,
-        model=chosen.model,
-        seconds=chosen.seconds,
-        money=chosen.money,
-        tokens=chosen.tokens,
-        note=note,
-    )
+    figures = {name: getattr(chosen, name) for name in ("model", "seconds", "money", "tokens")}
+    return {"purpose": purpose, **figures, "note": note}
 
 
-def limits(each: PurposeModel) -> tuple[str, str, str]:
-    """The limits as columns."""
-    seconds = "-" if each.seconds is None else f"{each.seconds:g}"
-    money = "-" if each.money is None else f"{each.money:g}"
-    return seconds, money, "-" if each.tokens is None else f"{each.tokens:,}"
+def _figure(limit: float | None) -> str:
+    return "-" if limit is None else f"{limit:,}" if isinstance(limit, int) else f"{limit:g}"
 
 
 model.add_command(credentials)

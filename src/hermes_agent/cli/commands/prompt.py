@@ -61,7 +61,7 @@ def differences(one: Sequence[Part], two: Sequence[Part]) -> str:
 def measured(parts: Sequence[Part], aside: Sequence[Quarantined]) -> str:
     """Table of sections with sizes, and the tools not offered."""
     rows = [(part.name, f"{part.bytes:,}", f"{part.tokens:,}", part.hash) for part in parts]
-    rows.append(("all", f"{sum(part.bytes for part in parts):,}", f"{sum(part.tokens for part in parts):,}", ""))
+    rows += [("all", f"{sum(part.bytes for part in parts):,}", f"{sum(part.tokens for part in parts):,}", "")]
     left_out = [f"The tool `{tool.name}` is not offered: {tool.reason}." for tool in aside]
     return "\n".join([table(rows, ("SECTION", "BYTES", "TOKENS", "HASH"), right=(1, 2)), *left_out])
 

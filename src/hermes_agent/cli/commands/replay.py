@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from hermes_agent.app.replay import Played, Step, Verdict, played, steps_of, verdict_of
+from hermes_agent.app.replay import Played, Verdict, played, steps_of, verdict_of
 from hermes_agent.cli.exits import Exit
-from hermes_agent.cli.output import as_json, remark, say, shortened, table
+from hermes_agent.cli.output import columns, shortened, show
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.shown import plural
 from hermes_agent.host.paths import Home
@@ -40,10 +39,10 @@ def replay(surface: Surface, file: Path, model: str, step: int | None) -> int:
     how = Replay(model=model, live_from=step, driven=True)
     sessions = asyncio.run(_play(surface, cassette, how))
     steps, verdicts = steps_of(cassette), [verdict_of(cassette, each) for each in sessions]
-    if not as_json({"file": str(file), "steps": steps, "sessions": verdicts, "notes": cassette.notes}):
-        _report(cassette, steps, verdicts, live=how.is_live)
+    facts = {"file": str(file), "steps": steps, "sessions": verdicts, "notes": cassette.notes}
     good = (not each.failed if how.is_live else each.same for each in verdicts)
-    return Exit.OK if all(good) else Exit.FAILED
+    words = "\n".join((STEPS(steps), *(_report(each, live=how.is_live) for each in verdicts)))
+    return show(facts, words, notes=cassette.notes, code=Exit.OK if all(good) else Exit.FAILED)
 
 
 async def _play(surface: Surface, cassette: Cassette, how: Replay) -> tuple[Played, ...]:
@@ -57,23 +56,21 @@ async def _play(surface: Surface, cassette: Cassette, how: Replay) -> tuple[Play
             return sessions
 
 
-def _report(cassette: Cassette, steps: Sequence[Step], verdicts: Sequence[Verdict], *, live: bool) -> None:
-    for note in cassette.notes:
-        remark(note)
-    rows = [
-        (str(step.step), step.session, step.purpose, step.model, f"{step.seconds:.1f}", shortened(step.said, WORDS))
-        for step in steps
-    ]
-    say(table(rows, ("STEP", "SESSION", "PURPOSE", "MODEL", "SECONDS", "WHAT CAME"), right=(0, 4)))
-    for verdict in verdicts:
-        say()
-        say(f"{verdict.session}: {figures(verdict)}.")
-        if live:
-            say(f"Now: {verdict.ended}")
-        elif verdict.same:
-            say("Played as recorded.")
-        for difference in verdict.differences:
-            say(f"Differs: {difference}")
+STEPS = columns(
+    (0, 4),
+    STEP="step",
+    SESSION="session",
+    PURPOSE="purpose",
+    MODEL="model",
+    SECONDS=lambda step: f"{step.seconds:.1f}",
+    WHAT_CAME=lambda step: shortened(step.said, WORDS),
+)
+
+
+def _report(verdict: Verdict, *, live: bool) -> str:
+    played = f"Now: {verdict.ended}" if live else "Played as recorded." if verdict.same else ""
+    differences = (f"Differs: {difference}" for difference in verdict.differences)
+    return "\n".join(("", f"{verdict.session}: {figures(verdict)}.", *filter(None, (played, *differences))))
 
 
 def figures(verdict: Verdict) -> str:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import click
 
-from hermes_agent.cli.output import remark, say, show, table
+from hermes_agent.cli.output import columns, remark, say, show
 from hermes_agent.cli.picker_choices import ask_secret
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.config_edit import set_value, unset
 from hermes_agent.tools.settings import SecretUse
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """A secret of `hermes secrets`: name, source of its value (empty: none), hosts and commands that may get it."""
-
-    name: str
-    source: str
-    hosts: tuple[str, ...]
-    commands: tuple[str, ...]
+LISTED = columns(NAME="name", FROM=lambda each: each["source"] or "no value", HOSTS="hosts", COMMANDS="commands")
 
 
 @click.group(short_help="Save secrets for tools, by name.")
@@ -33,22 +26,11 @@ def secrets() -> None:
 def list_(surface: Surface) -> None:
     """List the names, and the hosts and commands that may have them."""
     uses = surface.loaded.value.secrets
-    names = sorted({*uses, *surface.secrets.kept})
     found = [
-        Kept(
-            name=name,
-            source=surface.secrets.source(name),
-            hosts=uses.get(name, SecretUse()).hosts,
-            commands=uses.get(name, SecretUse()).commands,
-        )
-        for name in names
+        {"name": name, "source": surface.secrets.source(name), **asdict(uses.get(name, SecretUse()))}
+        for name in sorted({*uses, *surface.secrets.kept})
     ]
-    rows = [
-        (each.name, each.source or "no value", ", ".join(each.hosts) or "-", ", ".join(each.commands) or "-")
-        for each in found
-    ]
-    heads = ("NAME", "FROM", "HOSTS", "COMMANDS")
-    show(found, lambda _: table(rows, heads) if rows else "No secrets.")
+    show(found, LISTED, nothing="No secrets.")
 
 
 @secrets.command("set")

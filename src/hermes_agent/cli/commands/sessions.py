@@ -16,7 +16,7 @@ from hermes_agent.app.operations import sessions as operations
 from hermes_agent.app.operations.sessions import SessionRecord, SessionSummary, Stats, resume_run
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.operation import ask, ask_system
-from hermes_agent.cli.output import GAP, as_json, prints_json, remark, say, shortened, show, table, width
+from hermes_agent.cli.output import GAP, prints_json, remark, say, shortened, show, table, width
 from hermes_agent.cli.start import run_surface
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.time_format import Since
@@ -68,7 +68,7 @@ def listed(found: Sequence[SessionSummary]) -> str:
     taken = max(map(width, table([(*row, "") for row in rows], heads).split("\n"))) + len(GAP)
     room = max(LEAST, get_terminal_size().columns - taken) if sys.stdout.isatty() else MOST
     named = [(*row, shortened(each.name, room)) for row, each in zip(rows, found, strict=True)]
-    return table(named, (*heads[:-1], "TITLE OR FIRST WORDS"), right=(3, 4))
+    return table(named, (*heads[:-1], "TITLE"), right=(3, 4))
 
 
 def _where(each: SessionSummary) -> str:
@@ -83,8 +83,7 @@ def _where(each: SessionSummary) -> str:
 def show_(surface: Surface, session: str) -> None:
     """Show what was said and done in a session."""
     found, entries = ask(surface, partial(operations.read_session, name=session))
-    told = {"session": found, "entries": entries}
-    show(told, lambda _: as_markdown(found, entries).rstrip("\n"))
+    show({"session": found, "entries": entries}, as_markdown(found, entries).rstrip("\n"))
 
 
 @sessions.command(context_settings={"ignore_unknown_options": True})  # `-word` leaves a word out.
@@ -93,9 +92,8 @@ def show_(surface: Surface, session: str) -> None:
 @pass_surface
 def search(surface: Surface, words: tuple[str, ...], limit: int) -> None:
     """Find messages by their words, the best first; "quoted words" stand together, -word is left out."""
-    query = " ".join(map(asked, words))
-    hits = ask(surface, partial(operations.search_messages, words=query, limit=limit))
-    show(hits, found_words, nothing="No message contains these words.")
+    hits = ask(surface, partial(operations.search_messages, words=" ".join(map(asked, words)), limit=limit))
+    show(hits, found_words, nothing="No message contains these words.", has_marks=True)
 
 
 def found_words(hits: Sequence[Hit]) -> str:
@@ -143,8 +141,8 @@ def export(surface: Surface, session: str, kind: str, output: Path | None) -> No
         output.write_text(text)
     except OSError as error:
         raise click.ClickException(f"{output} cannot be written: {error.strerror}.") from error
-    if not as_json({"session": found.id, "file": str(output)}):
-        remark(f"{len(entries)} entries of {found.id} are in {output}.")
+    written = f"{len(entries)} entries of {found.id} are in {output}."
+    show({"session": found.id, "file": str(output)}, "", notes=(written,))
 
 
 @sessions.command()

@@ -157,12 +157,15 @@ class Questions:
         custom = next(each for each in vendors() if each.name == "custom")
         server = Candidate(model="", why=f"your server at {address}", base_url=address)
         remark(f"Asking {address} for its models ...")
-        heard = asyncio.run(ask_server(address, self._surface.secrets.get(custom.key_names[0])))
-        if heard.status in UNAUTHORIZED:
-            remark(f"It wants a key ({heard.status}).")
+        key = self._surface.secrets.get(custom.key_names[0])
+        heard = asyncio.run(ask_server(address, key))
+        while heard.status in UNAUTHORIZED:
+            remark(f"It {'refused that key' if server.key else 'wants a key'} ({heard.status}).")
             key = ask_secret("Key of this server (not shown; empty: none)", empty=True)
+            if not key:
+                break
             server = replace(server, key_name=custom.key_names[0], key=key)
-            heard = asyncio.run(ask_server(address, server.key))
+            heard = asyncio.run(ask_server(address, key))
         if not heard.status:
             remark(f"{address} {heard.why}. Is it running, and is this the address? Correct it, or choose another.")
             return None
@@ -190,8 +193,8 @@ class Questions:
 
 def failure_of(surface: Surface, candidate: Candidate) -> HermesError | None:
     """Ask the candidate a test question and report the result; None if it answered. Ctrl-C ends the waiting."""
-    remark(f"Asking {candidate.model} ... (Ctrl-C ends the waiting)")
     try:
+        remark(f"Asking {candidate.model} ... (Ctrl-C ends the waiting)")
         route = candidate.route(surface)
         answered: Answered = ask(surface, partial(ask_once, secrets=surface.secrets, route=route))
     except (ProviderError, NoModel) as error:

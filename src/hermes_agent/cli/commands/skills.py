@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 import click
@@ -11,9 +10,9 @@ import msgspec
 from hermes_agent.app.operations import skills as operations
 from hermes_agent.cli.commands.verbs import group_of
 from hermes_agent.cli.operation import ask
-from hermes_agent.cli.output import remark, say, shortened, show, table, wants_json
-from hermes_agent.cli.skills.following import audit, check, publish, update
-from hermes_agent.cli.skills.hub import browse, inspect, install, search, tap, uninstall
+from hermes_agent.cli.output import columns, remark, say, shortened, show
+from hermes_agent.cli.picker_choices import edit as edit_in_editor
+from hermes_agent.cli.skills import hub
 from hermes_agent.cli.skills.shelf import with_hub
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import moment
@@ -21,10 +20,12 @@ from hermes_agent.skills.changes import ARCHIVE, By
 from hermes_agent.skills.hub.installing import Hub
 
 NAME = click.argument("name")
-
+NO_CHANGE = "Nothing was changed about `{}`."
 
 skills = group_of(operations.SKILLS)
-for _command in (tap, search, browse, inspect, install, check, update, uninstall, audit, publish):
+for _command in (hub.tap, hub.search, hub.browse, hub.inspect, hub.install, hub.uninstall):
+    skills.add_command(_command)
+for _command in (hub.check, hub.update, hub.audit, hub.publish):
     skills.add_command(_command)
 
 
@@ -34,17 +35,15 @@ for _command in (tap, search, browse, inspect, install, check, update, uninstall
 def list_(surface: Surface, family: str) -> None:
     """List the skills for this folder, and broken ones."""
     rows, broken = ask(surface, partial(operations.skill_rows, family=family))
-    show(rows, _listed)
-    for where, problem in () if wants_json() else broken:
-        remark(f"{where}: {problem}")
-
-
-def _listed(rows: Sequence[operations.SkillRow]) -> str:
-    cells = [
-        (f"{each.name}{' *' * each.pinned}", each.layer, each.owner, each.family, shortened(each.description, 70))
-        for each in rows
-    ]
-    return table(cells, ("SKILL", "LAYER", "OWNER", "FAMILY", "DOES")) if rows else "There are no skills."
+    listed = columns(
+        SKILL=lambda each: f"{each.name}{' *' * each.pinned}",
+        LAYER="layer",
+        OWNER="owner",
+        FAMILY="family",
+        DOES=lambda each: shortened(each.description, 70),
+    )
+    notes = (f"{where}: {problem}" for where, problem in broken)
+    show(rows, listed, nothing="There are no skills.", notes=notes)
 
 
 @skills.command("show")
@@ -56,11 +55,9 @@ def show_(surface: Surface, name: str) -> None:
     found = ask(surface, partial(operations.read_skill, name=name))
     header = found.header
     say(found.skill.text.rstrip("\n"), name=name, layer=header.layer.value, folder=str(header.folder))
-    remark(f"{header.folder} ({header.layer.value})")
-    for other in found.hidden:
-        remark(f"It hides another of that name: {other.folder} ({other.layer.value})")
-    for command in found.commands:
-        remark(f"Runs where it is trusted: {command}")
+    hidden = (f"It hides another of that name: {each.folder} ({each.layer.value})" for each in found.hidden)
+    commands = (f"Runs where it is trusted: {command}" for command in found.commands)
+    remark("\n".join((f"{header.folder} ({header.layer.value})", *hidden, *commands)))
 
 
 @skills.command()
@@ -69,7 +66,7 @@ def show_(surface: Surface, name: str) -> None:
 def edit(surface: Surface, name: str) -> None:
     """Open a skill in $EDITOR; the change is kept as yours."""
     before = ask(surface, partial(operations.read_skill, name=name)).skill.text
-    after = click.edit(before, extension=".md")
+    after = edit_in_editor(before)
     version = ask(surface, partial(operations.edit_skill, name=name, after=after, before=before)) if after else 0
     say(f"`{name}`: version {version}." if version else f"`{name}` is as it was.", name=name, version=version)
 
@@ -80,14 +77,19 @@ def edit(surface: Surface, name: str) -> None:
 def history(surface: Surface, name: str) -> None:
     """List the versions of a skill, the newest first."""
 
-    rows = [
-        (str(version.id), moment(change.at), change.action, change.author.value, change.item, change.session or "-")
+    found = [
+        {
+            "version": str(version.id),
+            "when": moment(change.at),
+            "action": change.action,
+            "by": change.author.value,
+            "file": change.item,
+            "session": change.session or "-",
+        }
         for version in ask(surface, partial(operations.skill_versions, name=name))
         for change in (version.change,)
     ]
-    heads = ("VERSION", "WHEN", "ACTION", "BY", "FILE", "SESSION")
-    found = [dict(zip(map(str.lower, heads), row, strict=True)) for row in rows]
-    show(found, lambda _: table(rows, heads) if rows else f"Nothing was changed about `{name}`.")
+    show(found, columns(**{key.upper(): key for key in found[0]}) if found else "", nothing=NO_CHANGE.format(name))
 
 
 @skills.command()
@@ -96,11 +98,11 @@ def history(surface: Surface, name: str) -> None:
 def restore(surface: Surface, name: str) -> None:
     """Restore an archived or uninstalled skill."""
 
-    async def act(hub: Hub, by: By) -> None:
-        async with hub.alone():
-            back = await hub.restore(name, by)
-        if not back or (hub.home / ARCHIVE / name).is_dir():
-            await hub.writer.restore(name, by)
+    async def act(found: Hub, by: By) -> None:
+        async with found.alone():
+            back = await found.restore(name, by)
+        if not back or (found.home / ARCHIVE / name).is_dir():
+            await found.writer.restore(name, by)
 
     with_hub(surface, act)
     say(f"`{name}` is back.", name=name)
@@ -113,8 +115,6 @@ def stats(surface: Surface) -> None:
 
     found = ask(surface, operations.skill_usage)
     plain = [{"name": name, **msgspec.structs.asdict(used)} for name, used in found.items()]
-    rows = [
-        (name, str(used.views), str(used.uses), str(used.patches), moment(used.last)) for name, used in found.items()
-    ]
-    heads = ("SKILL", "VIEWS", "USES", "PATCHES", "LAST")
-    show(plain, lambda _: table(rows, heads, right=(1, 2, 3)) if rows else "No skill was used yet.")
+    heads = {"SKILL": "name", "VIEWS": "views", "USES": "uses", "PATCHES": "patches"}
+    listed = columns((1, 2, 3), **heads, LAST=lambda each: moment(each["last"]))
+    show(plain, listed, nothing="No skill was used yet.")

@@ -7,9 +7,8 @@ import click
 from hermes_agent.app.chats.people import NONE, People
 from hermes_agent.app.manifest import IN_CHATS, TOOLSETS, BuiltIn
 from hermes_agent.app.toolkit import CLI, needs_without_store
-from hermes_agent.cli.output import say, show, table
+from hermes_agent.cli.output import columns, say, show
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.host.config_edit import set_value
@@ -38,17 +37,6 @@ ON = click.option(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offered:
-    """A tool as `hermes tools` lists it: its toolset, what it needs, and whether it is on for a surface."""
-
-    tool: str
-    toolset: str
-    on: bool
-    needs: tuple[str, ...]
-    summary: str
-
-
 @click.group(short_help="Show tools, and switch them on and off by surface.")
 def tools() -> None:
     """Show tools, and switch toolsets on and off by surface."""
@@ -59,12 +47,8 @@ def tools() -> None:
 @pass_surface
 def list_(surface: Surface, name: str) -> None:
     """List the tools, and whether a surface has them."""
-    found = offered(surface, name)
-    rows = [
-        (each.tool, each.toolset, "on" if each.on else "off", ", ".join(each.needs) or "-", each.summary)
-        for each in found
-    ]
-    show(found, lambda _: table(rows, ("TOOL", "TOOLSET", name.upper(), "NEEDS", "DOES")))
+    state = {name.upper(): lambda each: "on" if each["on"] else "off"}
+    show(offered(surface, name), columns(TOOL="tool", TOOLSET="toolset", **state, NEEDS="needs", DOES="summary"))
 
 
 @tools.command()
@@ -85,19 +69,19 @@ def disable(surface: Surface, toolsets: tuple[str, ...], name: str) -> None:
     _switch(surface, name, toolsets, on=False)
 
 
-def offered(surface: Surface, name: str) -> list[Offered]:
+def offered(surface: Surface, name: str) -> list[dict[str, object]]:
     """Every built-in tool that a surface may have, and whether it is enabled."""
     people = People(dict.fromkeys(CHANNELS, NONE))
     kit = BuiltIn(needs_without_store(surface.home, surface.loaded.value, {People: people}))
     has = kit.toolsets(name)
     return [
-        Offered(
-            tool=tool.schema.name,
-            toolset=toolset,
-            on=toolset in has,
-            needs=tuple(sorted(tool.needs)),
-            summary=tool.schema.description.splitlines()[0],
-        )
+        {
+            "tool": tool.schema.name,
+            "toolset": toolset,
+            "on": toolset in has,
+            "needs": tuple(sorted(tool.needs)),
+            "summary": tool.schema.description.splitlines()[0],
+        }
         for toolset in TOOLSETS
         if name in CHANNELS or toolset not in IN_CHATS
         for tool in kit.tools_of(toolset)

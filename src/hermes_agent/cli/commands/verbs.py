@@ -1,29 +1,30 @@
-"""Subcommands built from declarative operations: `hermes agents`, `approvals`, `curator` and others."""
+"""Subcommands built from operations (`Noun`, `Verb`): `hermes agents`, `curator` and others, `memory`, `hooks`."""
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import click
+import msgspec
 
+from hermes_agent.app.hooks import EVENTS, run_hook
 from hermes_agent.app.operations.access import Argument, Kind, Noun, Verb
-from hermes_agent.app.operations.agents import AGENTS
-from hermes_agent.app.operations.approvals import ALLOWED
-from hermes_agent.app.operations.chats import PAIRING
-from hermes_agent.app.operations.checkpoints import CHECKPOINTS
-from hermes_agent.app.operations.learning import CURATED, LEARNED
 from hermes_agent.app.operations.memory import FACTS, NOTES, put_note
-from hermes_agent.app.operations.skills import BUNDLED
-from hermes_agent.app.operations.trust import TRUST
+from hermes_agent.app.operations.trust import HOOKS, find_hook
 from hermes_agent.cli.operation import ask, ask_system
-from hermes_agent.cli.output import remark, say, show
+from hermes_agent.cli.output import remark, say, say_json, show
+from hermes_agent.cli.picker_choices import edit as edit_in_editor
 from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.cli.table import SUMMARIES
 from hermes_agent.cli.time_format import Since
-from hermes_agent.core.errors import HermesError
+from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.host.paths import read_small, write_private
 from hermes_agent.memory.settings import Target
+from hermes_agent.sandbox.jail import scrubbed
 
 KINDS: dict[Kind, click.ParamType[Any]] = {
     Kind.TEXT: click.STRING,
@@ -35,6 +36,15 @@ KINDS: dict[Kind, click.ParamType[Any]] = {
     Kind.WORDS: click.STRING,
     Kind.NAMES: click.STRING,
 }
+
+
+def command_of(found: Noun | Verb) -> click.Command:
+    """The click command of a noun, or of a verb that stands alone and needs no runs."""
+    if isinstance(found, Noun):
+        return group_of(found)
+    command = _command(found, ask)
+    command.short_help = SUMMARIES[found.name]
+    return command
 
 
 def group_of(noun: Noun) -> click.Group:
@@ -73,24 +83,6 @@ def _parameter(argument: Argument) -> click.Parameter:
     return click.Argument([argument.name], type=kind, metavar=shown, required=needed, default=argument.default)
 
 
-agents = group_of(AGENTS)
-
-
-approvals = group_of(ALLOWED)
-
-
-bundles = group_of(BUNDLED)
-
-
-checkpoints = group_of(CHECKPOINTS)
-
-
-curator = group_of(CURATED)
-
-
-learn = group_of(LEARNED)
-
-
 memory = group_of(NOTES)
 memory.add_command(group_of(FACTS))
 
@@ -104,7 +96,7 @@ def edit(surface: Surface, target: str) -> None:
     path, draft = surface.home.ensure().memories / wanted.file, surface.home.cache / f"edit.{wanted.file}"
     before = read_small(path)
     write_private(draft, before or b"")
-    click.edit(filename=str(draft))
+    edit_in_editor(file=draft)
     after = read_small(draft) or b""
     try:
         version, found = ask(surface, partial(put_note, target=wanted, after=after, before=before))
@@ -116,5 +108,20 @@ def edit(surface: Surface, target: str) -> None:
         remark(f"{found.file} has {found.size:,} characters; the agent is shown {found.limit:,}.")
 
 
-pairing = group_of(PAIRING)
-trust = group_of(TRUST)
+hooks = group_of(HOOKS)
+
+
+@hooks.command()
+@click.argument("name")
+@click.argument("event", type=click.Choice(sorted(EVENTS)))
+@pass_surface
+def test(surface: Surface, name: str, event: str) -> None:
+    """Run a hook that is allowed, with the JSON on standard input as the event's facts, and show its answer."""
+    found = ask(surface, partial(find_hook, name=name))
+    if not found.allowed:
+        raise ConfigError(
+            found.problem or f"{name} is not allowed with its present content: `hermes hooks allow {name}`."
+        )
+    facts = msgspec.json.decode(sys.stdin.buffer.read() or b"{}", type=dict[str, object])
+    variables = {**scrubbed(surface.variables), "HERMES_HOME": str(surface.home.root)}
+    say_json(asyncio.run(run_hook(found.hook, {"event": event, **facts}, surface.home.root, variables)))

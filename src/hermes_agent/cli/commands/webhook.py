@@ -11,7 +11,7 @@ import secrets
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
@@ -20,7 +20,7 @@ from hermes_agent.app.chats.settings import GatewaySettings, place_named
 from hermes_agent.app.operations import chats
 from hermes_agent.app.settings import WebhookRoute, WebhookSettings
 from hermes_agent.cli.operation import ask
-from hermes_agent.cli.output import remark, say, show, table
+from hermes_agent.cli.output import columns, remark, say, show
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.chat import Attachment, Content, Conversation, Letter, SlotState
 from hermes_agent.core.clock import RandomIds, SystemClock
@@ -30,9 +30,6 @@ from hermes_agent.gateway.state import read_state
 from hermes_agent.host.config_edit import set_values, unset
 from hermes_agent.host.http import Http
 from hermes_agent.host.secrets import check_name
-
-if TYPE_CHECKING:
-    from typing import Any
 
 PATIENCE = 30.0
 """Seconds that are waited for the receipt."""
@@ -89,7 +86,13 @@ SCHEMES = ("generic", "github", "gitlab", "svix")
 ROUTE = re.compile(r"[\w-]{1,60}", re.ASCII)
 NO_WORD = re.compile(r"\W")
 ACCEPTED = 300
-ROUTE_HEADS = ("ROUTE", "SIGNED AS", "SECRET", "EVENTS", "DELIVERED TO")
+ROUTES = columns(
+    ROUTE=lambda each: each[0],
+    SIGNED_AS=lambda each: each[1].scheme,
+    SECRET=lambda each: each[1].secret or "none",
+    EVENTS=lambda each: ", ".join(each[1].events) or "all",
+    DELIVERED_TO=lambda each: each[1].deliver,
+)
 
 
 @click.group(short_help="Show webhook routes, and try one out.")
@@ -102,12 +105,8 @@ def webhook() -> None:
 def list_(surface: Surface) -> None:
     """List the routes."""
     settings: WebhookSettings = surface.loaded.value.webhooks
-    rows = [
-        (name, route.scheme, route.secret or "none", ", ".join(route.events) or "all", route.deliver)
-        for name, route in settings.routes.items()
-    ]
     nothing = "There are no routes: `hermes webhook add` makes one."
-    show(settings.routes, lambda _: table(rows, ROUTE_HEADS), nothing=nothing)
+    show(settings.routes, lambda routes: ROUTES(routes.items()), nothing=nothing)
 
 
 @webhook.command()
@@ -145,10 +144,9 @@ def add(surface: Surface, /, **given: Any) -> None:  # noqa: ANN401  click hands
     }
     check_name(secret)
     kept = surface.secrets
-    is_new = not kept.get(secret)
+    is_new, enables = not kept.get(secret), not surface.loaded.value.webhooks.enabled
     changes = {f"webhooks.routes.{route}.{name}": value for name, value in wanted.items() if value}
-    if enables := not surface.loaded.value.webhooks.enabled:
-        changes["webhooks.enabled"] = "true"
+    changes |= {"webhooks.enabled": "true"} if enables else {}
     # In one write, and before its secret, without which a server takes nothing: none serves half a route.
     set_values(surface.home, surface.schema, changes)
     if is_new:
@@ -157,8 +155,8 @@ def add(surface: Surface, /, **given: Any) -> None:  # noqa: ANN401  click hands
         remark("Webhooks are enabled from now on: `hermes api run` and `hermes gateway run` take them.")
     settings: WebhookSettings = surface.loaded.value.webhooks
     address = f"http://{settings.host}:{settings.port}/webhooks/{route}"
-    say(f"Address: {address}", route=route, address=address, secret=secret)
-    say(f"Secret:  {kept.get(secret)}" if is_new else f"Secret:  the saved one, {secret}")
+    shown = kept.get(secret) if is_new else f"the saved one, {secret}"
+    say(f"Address: {address}\nSecret:  {shown}", route=route, address=address, secret=secret)
     remark("Give both to the sender. For a sender on another machine, put your proxy's name into the address.")
 
 

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hermes_agent.app.demo import CHANGED, PUBLISH, SHOP, Stage, begin_anew, demo_stage
-from hermes_agent.cli.demo.child import Remark, hermes
-from hermes_agent.cli.demo.show import Check, Task, finish, follow, heading, print_line
+from hermes_agent.cli.demo.child import hermes
+from hermes_agent.cli.demo.show import Check, Task, all_hold, finish, follow, heading, run_command
+from hermes_agent.cli.output import announce
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Replied, ToolEnded
 
@@ -30,21 +31,19 @@ class Took:
 
 async def demonstrate_learning(folder: Path, variables: Mapping[str, str]) -> bool:
     """Run the three conversations in an empty folder; True if every check holds."""
-    print_line(
-        "The model of this demonstration is scripted. It hears the same words in three conversations; what it does"
+    announce(
+        "The model of this demonstration is scripted. It hears the same words in three conversations; what it does\n"
+        "differs by what the program tells it, and by nothing else. Review, skill and history are the program's own.\n"
+        f"Folder: {folder}"
     )
-    print_line(
-        "differs by what the program tells it, and by nothing else. Review, skill and history are the program's own."
-    )
-    print_line(f"Folder: {folder}")
     async with demo_stage(folder, SHOP) as stage:
         heading("   What is learned in a folder that nobody trusts waits for its owner's word: hermes trust add")
-        await output_of(stage, variables, "trust", "add")
+        await run_command(stage, variables, "trust", "add")
         first = await conversation(stage, variables, "1. The task is new")
         heading(
             "   The reply is there. Beside whatever comes next, the conversation is looked over (hermes learn review):"
         )
-        learned = await output_of(stage, variables, "learn", "review")
+        learned = await run_command(stage, variables, "learn", "review")
         skill = stage.home.skills / SKILL / "SKILL.md"
         made = await asyncio.to_thread(content, skill)
         begin_anew(stage)
@@ -53,8 +52,8 @@ async def demonstrate_learning(folder: Path, variables: Mapping[str, str]) -> bo
         third = await conversation(stage, variables, "3. The same words, but one command has another name now")
         patched = await asyncio.to_thread(content, skill)
         heading("   hermes learn log; hermes learn undo")
-        await output_of(stage, variables, "learn", "log")
-        await output_of(stage, variables, "learn", "undo")
+        await run_command(stage, variables, "learn", "log")
+        await run_command(stage, variables, "learn", "undo")
         restored = await asyncio.to_thread(content, skill)
     compare(first, second, third)
     checks = [
@@ -64,10 +63,7 @@ async def demonstrate_learning(folder: Path, variables: Mapping[str, str]) -> bo
         Check(claim="the third patched the changed step at once", holds=third.done and patched not in (made, b"")),
         Check(claim="the undo restored the skill to the byte", holds=restored == made),
     ]
-    heading("Looked at afterwards:")
-    for check in checks:
-        print_line(f"  {'yes' if check.holds else 'NO '}  {check.claim}")
-    return all(check.holds for check in checks)
+    return all_hold(checks)
 
 
 async def conversation(stage: Stage, variables: Mapping[str, str], title: str) -> Took:
@@ -86,17 +82,6 @@ async def conversation(stage: Stage, variables: Mapping[str, str], title: str) -
         seconds=seconds,
         done=(stage.project / "published.txt").is_file(),
     )
-
-
-async def output_of(stage: Stage, variables: Mapping[str, str], *arguments: str) -> list[str]:
-    """Run a command of the program and print its output."""
-    lines = []
-    async with hermes(*arguments, home=stage.home, folder=stage.project, variables=variables) as watched:
-        async for line in watched.lines:
-            if isinstance(line, Remark):
-                lines.append(line.text)
-                print_line(f"     {line.text}")
-    return lines
 
 
 def content(file: Path) -> bytes:
@@ -120,4 +105,4 @@ def compare(first: Took, second: Took, third: Took) -> None:
     )
     for name, before, after, changed in rows:
         saved = HUNDRED - HUNDRED * after / before if before else 0.0
-        print_line(f"  {name:<16}{before:>12,}{after:>13,}{saved:>7.0f} %{changed:>22,}")
+        announce(f"  {name:<16}{before:>12,}{after:>13,}{saved:>7.0f} %{changed:>22,}")

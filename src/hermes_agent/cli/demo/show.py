@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from hermes_agent.app.demo import EXTEND, REPAIR, SLOW_COMMAND, SLOW_LOG, Stage, demo_stage, log_of
 from hermes_agent.cli.demo.child import Remark, Watched, hermes
-from hermes_agent.cli.output import say
+from hermes_agent.cli.output import announce
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import (
@@ -186,23 +185,20 @@ class Task:
 
 async def demonstrate(folder: Path, variables: Mapping[str, str]) -> bool:
     """Run both tasks in an empty folder; True if every check holds."""
-    print_line(
-        "The model of this demonstration is scripted: it follows a scenario file, no language model is behind it, and"
+    announce(
+        "The model of this demonstration is scripted: it follows a scenario file, no language model is behind it, and\n"
+        "nothing leaves this machine. The rest is real: the program, its database, its tools, and the files.\n"
+        f"Folder: {folder}"
     )
-    print_line("nothing leaves this machine. The rest is real: the program, its database, its tools, and the files.")
-    print_line(f"Folder: {folder}")
     async with demo_stage(folder) as stage:
-        print_line(f"Model:  {stage.url} (OpenAI chat completions over a loopback socket)")
+        announce(f"Model:  {stage.url} (OpenAI chat completions over a loopback socket)")
         repaired = await repair(stage, variables)
         extended, killed = await extend(stage, variables)
-    heading("Looked at afterwards, in the files and in the database:")
     checks = [*await check_project(stage.project, variables), Check(claim="the program was killed", holds=killed)]
     for name, task, was_killed in (("task 1", repaired, False), ("task 2", extended, True)):
         found = check_log(task.log, killed=was_killed)
         checks += [Check(claim=f"{name}: {check.claim}", holds=check.holds) for check in found]
-    for check in checks:
-        print_line(f"  {'yes' if check.holds else 'NO '}  {check.claim}")
-    return all(check.holds for check in checks)
+    return all_hold(checks, ", in the files and in the database")
 
 
 async def repair(stage: Stage, variables: Mapping[str, str]) -> Task:
@@ -277,23 +273,43 @@ def show(seen: Seen | Remark, task: Task) -> None:
 
 def line(task: Task, words: str) -> None:
     """Print a line with the seconds since the task began."""
-    print_line(f"  {time.monotonic() - task.began:5.2f} s  {words}")
+    announce(f"  {time.monotonic() - task.began:5.2f} s  {words}")
 
 
 def heading(words: str) -> None:
     """Print a heading."""
-    print_line("")
-    print_line(words)
+    announce(f"\n{words}")
 
 
 async def finish(stage: Stage, task: Task) -> None:
     """Read the task's log and print its totals."""
     seconds = time.monotonic() - task.began
     task.log = await log_of(stage, task.session)
-    print_line(f"  {counted(task.log, seconds)}")
+    announce(f"  {counted(task.log, seconds)}")
 
 
-def print_line(words: str) -> None:
-    """Print a line and flush, also into a pipe."""
-    say(words)
-    sys.stdout.flush()
+async def run_command(
+    stage: Stage, variables: Mapping[str, str], *arguments: str, kill_in: Path | None = None, quiet: bool = False
+) -> list[str]:
+    """Run a command of the program and print its output; kill it once that file is there."""
+    lines: list[str] = []
+    async with (
+        hermes(*arguments, home=stage.home, folder=stage.project, variables=variables) as watched,
+        aclosing(watched.lines) as found,
+    ):
+        async for line in found:
+            lines += [line.text] if isinstance(line, Remark) else []
+            if not quiet:
+                announce(f"     {lines[-1]}")
+            if kill_in is not None:
+                await asyncio.to_thread(wait_for, kill_in)
+                watched.kill()
+    return lines
+
+
+def all_hold(checks: Sequence[Check], where: str = "") -> bool:
+    """Print the claims, and return whether every one holds."""
+    heading(f"Looked at afterwards{where}:")
+    for check in checks:
+        announce(f"  {'yes' if check.holds else 'NO '}  {check.claim}")
+    return all(check.holds for check in checks)

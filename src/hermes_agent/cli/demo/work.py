@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
 from pathlib import Path
 
 from hermes_agent.app.demo import EXTEND, REPAIR, SLOW_COMMAND, SLOW_LOG, Stage, demo_stage, work_of
-from hermes_agent.cli.demo.child import Remark, hermes
-from hermes_agent.cli.demo.show import WALKED_ONCE, Check, heading, print_line, wait_for
+from hermes_agent.cli.demo.child import hermes
+from hermes_agent.cli.demo.show import WALKED_ONCE, Check, all_hold, heading, run_command
+from hermes_agent.cli.output import announce
 
 GOAL, CARD, JOB = "Repair the project and extend it.", "Write the stock list.", "Say how many items there are."
 CRITERIA = ("python3 -m unittest", f"grep -c finished {SLOW_LOG}")
@@ -22,33 +22,37 @@ PATIENCE, PAUSE = 30.0, 0.25
 
 async def demonstrate_work(folder: Path, variables: Mapping[str, str]) -> bool:
     """Run goal, card and job in an empty folder; True if every check holds."""
-    print_line("The model of this demonstration is scripted. Agents, goals, board and schedule are the program's own.")
-    print_line(f"Folder: {folder}")
+    announce(
+        "The model of this demonstration is scripted. Agents, goals, board and schedule are the program's own.\n"
+        f"Folder: {folder}"
+    )
     async with demo_stage(folder) as stage:
         words = [word for each in CRITERIA for word in ("--command", each)]
-        heading(f'1. hermes goals add "{GOAL}" --command "{CRITERIA[0]}" --command "{CRITERIA[1]}"')
-        print_line("     The model gives two agents their parts. One of them begins a slow command.")
-        await run(stage, variables, "goals", "add", GOAL, *words, kill_in=stage.project / SLOW_LOG)
-        print_line(f"     KILLED with SIGKILL, all at once, in the middle of `{SLOW_COMMAND}`.")
+        heading(
+            f'1. hermes goals add "{GOAL}" --command "{CRITERIA[0]}" --command "{CRITERIA[1]}"\n'
+            "     The model gives two agents their parts. One of them begins a slow command."
+        )
+        await run_command(stage, variables, "goals", "add", GOAL, *words, kill_in=stage.project / SLOW_LOG)
+        announce(f"     KILLED with SIGKILL, all at once, in the middle of `{SLOW_COMMAND}`.")
         heading("   hermes status")
-        await run(stage, variables, "status")
+        await run_command(stage, variables, "status")
         heading("   hermes goals resume")
-        goal = _first(await run(stage, variables, "goals", "list", "--json", quiet=True))
-        resumed = await run(stage, variables, "goals", "resume", goal)
+        goal = _first(await run_command(stage, variables, "goals", "list", "--json", quiet=True))
+        resumed = await run_command(stage, variables, "goals", "resume", goal)
         heading("2. hermes worker, and beside it a card with a check, and a job that is due in three seconds")
         async with hermes("worker", home=stage.home, folder=stage.project, variables=variables):
             where = ("--workspace", f"dir:{stage.project}", "--check", f"command:{VALIDATOR}")
-            await run(stage, variables, "kanban", "create", CARD, *where)
-            await run(
+            await run_command(stage, variables, "kanban", "create", CARD, *where)
+            await run_command(
                 stage, variables, "cron", "create", WHEN, JOB, "--folder", str(stage.project), "--deliver", "local"
             )
             card = await until_over(stage, variables)
-            await run(stage, variables, "kanban", "runs", card)
-            await run(stage, variables, "cron", "list")
+            await run_command(stage, variables, "kanban", "runs", card)
+            await run_command(stage, variables, "cron", "list")
         agents, instants = await work_of(stage)
         heading("   The result of the job:")
         found = await asyncio.to_thread(results, stage)
-        print_line("\n".join(f"     {line}" for line in found.splitlines()))
+        announce("\n".join(f"     {line}" for line in found.splitlines()))
     goals = sorted(each.goal for each in agents)
     walked = (stage.project / SLOW_LOG).read_text("utf-8") if (stage.project / SLOW_LOG).exists() else ""
     checks = [
@@ -62,39 +66,18 @@ async def demonstrate_work(folder: Path, variables: Mapping[str, str]) -> bool:
         Check(claim="the job ran once, when it was due", holds=[each.state for each in instants] == ["ran"]),
         Check(claim="its result says how many items there are", holds="5 items" in found),
     ]
-    heading("Looked at afterwards, in the files and in the database:")
-    for check in checks:
-        print_line(f"  {'yes' if check.holds else 'NO '}  {check.claim}")
-    return all(check.holds for check in checks)
-
-
-async def run(
-    stage: Stage, variables: Mapping[str, str], *arguments: str, kill_in: Path | None = None, quiet: bool = False
-) -> list[str]:
-    """Run a command of the program and print its output; kill it once that file is there."""
-    lines: list[str] = []
-    async with (
-        hermes(*arguments, home=stage.home, folder=stage.project, variables=variables) as watched,
-        aclosing(watched.lines) as found,
-    ):
-        async for line in found:
-            lines += [line.text] if isinstance(line, Remark) else []
-            if not quiet:
-                print_line(f"     {lines[-1]}")
-            if kill_in is not None:
-                await asyncio.to_thread(wait_for, kill_in)
-                watched.kill()
-    return lines
+    return all_hold(checks, ", in the files and in the database")
 
 
 async def until_over(stage: Stage, variables: Mapping[str, str]) -> str:
     """Wait until card and job are over; the card's id, empty where it is not done in time."""
     async with asyncio.timeout(PATIENCE):
         while True:
-            listed = json.loads("\n".join(await run(stage, variables, "kanban", "list", "--json", quiet=True)))["cards"]
+            found = await run_command(stage, variables, "kanban", "list", "--json", quiet=True)
+            card = json.loads("\n".join(found))["cards"][0]
             _, instants = await work_of(stage)
-            if listed[0]["status"] == "done" and instants and all(each.ended for each in instants):
-                return str(listed[0]["id"])
+            if card["status"] == "done" and instants and all(each.ended for each in instants):
+                return str(card["id"])
             await asyncio.sleep(PAUSE)
 
 

@@ -71,8 +71,7 @@ def start(surface: Surface, kind: Kind) -> None:
     if read_state(surface.home) is not None:
         remark("The gateway that runs takes it up by itself.")
     elif unit.RUNNING.exists() and click.confirm(SERVICE, default=True, err=True):
-        drain = surface.loaded.value.gateway.drain_seconds
-        made = unit.unit_of(surface, starting.command_of(surface), drain, system=False)
+        made = unit.unit_of(surface, starting.command_of(surface), system=False)
         asyncio.run(unit.install(made, surface))
         remark(f"{made.path} is installed, and the gateway is started.")
     else:

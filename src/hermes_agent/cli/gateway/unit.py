@@ -60,9 +60,10 @@ class Unit:
         return ["systemctl", *([] if self.system else ["--user"]), *words]
 
 
-def unit_of(surface: Surface, command: Sequence[str], drain: float, *, system: bool) -> Unit:
+def unit_of(surface: Surface, command: Sequence[str], *, system: bool) -> Unit:
     """The unit for a home's gateway. Raises `HomeError` if the user's config folder is unknown."""
     home, profile = surface.home, surface.invocation.profile
+    drain: float = surface.loaded.value.gateway.drain_seconds
     text = UNIT.format(
         home=plain(str(home.root)),
         command=" ".join(quoted(word).replace("$", "$$") for word in command),

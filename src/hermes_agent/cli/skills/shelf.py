@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from hermes_agent.app.operations.skills import open_skills
@@ -24,9 +25,9 @@ AGAIN = 10.0
 """Seconds between two lines where they cannot be written over."""
 
 
-def with_hub(surface: Surface, act: Callable[[Hub, By], Awaitable[T]]) -> T:
-    """Open the hub, run `act` as the local person, and close it. Shows progress after two seconds, and sources that
-    did not answer."""
+def with_hub(surface: Surface, act: Callable[[Hub, By], Awaitable[T]], *, alone: bool = False) -> T:
+    """Open the hub, run `act` as the local person (`alone`: under the installation lock), and close it. Shows progress
+    after two seconds, and sources that did not answer."""
     waiting = Waiting()
 
     async def run(access: Access[HomeSystem]) -> T:
@@ -38,8 +39,10 @@ def with_hub(surface: Surface, act: Callable[[Hub, By], Awaitable[T]]) -> T:
                 variables=surface.variables,
                 tell=waiting.hear,
             )
+            hub = Hub(sources=sources, writer=shelf.writer, clock=access.system.clock)
             try:
-                return await act(Hub(sources=sources, writer=shelf.writer, clock=access.system.clock), shelf.by)
+                async with hub.alone() if alone else nullcontext():
+                    return await act(hub, shelf.by)
             finally:
                 waiting.end()
                 for problem in sources.problems:
