@@ -86,7 +86,7 @@ async def test_a_list_of_prompts_that_cannot_be_read_costs_no_tool(tmp_path: Pat
 async def test_prompts_and_resources_are_all_listed_the_first_time(tmp_path: Path):
     async with lied_to(tmp_path, look=False) as call:
         prompts = await call("mcp_prompt", server="x")
-        resources = await call("mcp_resources", server="x")
+        resources = await call("mcp_resource", action="list", server="x")
 
     assert len(prompts.splitlines()) == 500
     assert len(resources.splitlines()) == 500

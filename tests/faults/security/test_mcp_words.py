@@ -61,7 +61,9 @@ WAYS: dict[str, Callable[[int], Call]] = {
     "shapes": using("mcp__s__shapes"),
     "sampling": using("mcp__s__thinks"),
     "last words": using("mcp__s__dies"),
-    "words of who is away": lambda _: Call("use_tool", {"name": "mcp_resources", "arguments": {"server": "t"}}),
+    "words of who is away": lambda _: Call(
+        "use_tool", {"name": "mcp_resource", "arguments": {"action": "list", "server": "t"}}
+    ),
     "questions": using("mcp__s__asks"),
     "prompts": lambda number: Call(
         "use_tool",

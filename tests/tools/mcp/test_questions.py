@@ -48,10 +48,10 @@ def test_what_is_no_plain_field_makes_no_form(schema: object):
 
 
 async def test_a_question_of_a_call_that_is_over_is_declined():
-    exchange = Exchange(Context(workspace=""))
-    async with asyncio.timeout(5) as limit:
+    exchange = Exchange(Context(workspace=""), 5)
+    async with exchange.limit:
         waiting = asyncio.create_task(exchange.ask(Question(text="Who?")))
-        serving = asyncio.create_task(exchange.serve(limit))
+        serving = asyncio.create_task(exchange.serve())
         await asyncio.sleep(0)
         serving.cancel()
 
