@@ -1,67 +1,91 @@
-"""Questions at the terminal: a choice from a list, by a full-screen picker or a number, and secrets."""
+"""Questions at the terminal: the list that narrows while a person types, a choice by number, and secrets."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 import click
 
-from hermes_agent.cli.output import clean, remark, table
+from hermes_agent.cli.fuzzy import best
+from hermes_agent.cli.output import clean, remark, shortened, table, width
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.late import late
 
-SHOWN = 12
+if TYPE_CHECKING:
+    from prompt_toolkit.formatted_text import StyleAndTextTuples
+
+SHOWN = 8
+MOST_FOUND = 500
+NOTHING = "(nothing fits)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """An entry of a list to choose from: `name` is the value, `about` its description."""
+    """An entry of a list to choose from: `name` is shown and is the value, `about` its description. In the chat `line`
+    is what choosing it writes into the input, and `sends` whether that is sent at once."""
 
     name: str
     about: str = ""
+    line: str = ""
+    sends: bool = True
 
 
 @dataclass(slots=True)
 class Narrowed:
-    """State of the full-screen picker: the choices that match the typed text, and the selected one."""
+    """State of a list to choose from: the choices that match the typed text, and the marked one. With `by_name` only
+    names match that hold the text in one piece, those that begin with it first."""
 
     choices: Sequence[Choice]
-    typed: str = ""
+    by_name: bool = False
     marked: int = 0
     found: list[Choice] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.type(self.typed)
+        self.type("")
 
     def type(self, text: str) -> None:
-        """Filter by the text and select the first match."""
-        self.typed, self.marked = text, 0
-        self.found = matching(self.choices, text)
+        """Filter by the text and mark the first match."""
+        self.marked = 0
+        if self.by_name:
+            held = [each for each in self.choices if text in each.name]
+            self.found = sorted(held, key=lambda each: (each.name != text, not each.name.startswith(text)))
+        else:
+            self.found = best(text, self.choices, lambda each: f"{each.name} {each.about}", MOST_FOUND)
 
     def move(self, by: int) -> None:
-        """Move the selection within the list."""
+        """Move the mark within the list."""
         self.marked = max(0, min(len(self.found) - 1, self.marked + by))
 
     @property
     def chosen(self) -> Choice | None:
-        """The selected choice; None if nothing matches."""
+        """The marked choice; None if nothing matches."""
         return self.found[self.marked] if self.found else None
 
-    def lines(self) -> list[tuple[bool, str]]:
-        """The visible rows, each with whether it is selected; the selection is always visible."""
+    def rows(self, columns: int, nothing: str = NOTHING) -> StyleAndTextTuples:
+        """The visible rows as styles and texts, each row at most `columns` wide; the marked one is always visible."""
+        if not self.found:
+            return [("class:status", f" {_one_line(nothing, columns - 1)}")]
         first = max(0, min(self.marked - SHOWN // 2, len(self.found) - SHOWN))
         part = self.found[first : first + SHOWN]
-        rows = table([(each.name, each.about) for each in part]).split("\n") if part else ["(nothing fits)"]
-        return [(bool(part) and first + place == self.marked, row) for place, row in enumerate(rows)]
+        most = columns * 2 // 3 if columns >= 36 and any(each.about for each in part) else columns - 3
+        room = max(8, min(max(width(each.name) for each in part), most))
+        rows: StyleAndTextTuples = []
+        for place, each in enumerate(part, first):
+            name, left = _one_line(each.name, room), columns - room - 5
+            about = _one_line(each.about, left) if left > 4 else ""
+            gap = " " * (room - width(name) + 2) if about else ""
+            is_marked = place == self.marked
+            rows += [("reverse" if is_marked else "", f"{'>' if is_marked else ' '} {name}")]
+            rows += [("class:status", gap + about), ("", "\n")]
+        rows[-1] = ("class:status", f"\n  {len(self.found):,} fit" if len(self.found) > SHOWN else "")
+        return rows
 
 
-def matching(choices: Sequence[Choice], text: str) -> list[Choice]:
-    """Choices whose name or description contains every word, prefix matches first."""
-    words = text.lower().split()
-    fits = [each for each in choices if all(word in f"{each.name} {each.about}".lower() for word in words)]
-    return sorted(fits, key=lambda each: not each.name.lower().startswith(text.lower().strip()))
+def _one_line(text: str, columns: int) -> str:
+    return shortened(" ".join(clean(text[: columns * 8]).split()), max(0, columns))
 
 
 def pick(title: str, choices: Sequence[Choice]) -> Choice | None:

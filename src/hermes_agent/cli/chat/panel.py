@@ -4,7 +4,6 @@ with its menu, and the status line."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
@@ -14,7 +13,6 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindingsBase
 from prompt_toolkit.layout import (
     BufferControl,
-    CompletionsMenu,
     ConditionalContainer,
     Dimension,
     FormattedTextControl,
@@ -26,16 +24,19 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
+from hermes_agent.cli.chat.attaching import FileIndex
 from hermes_agent.cli.chat.calls import FRAMES_PER_SECOND, SPINNER, running_line
 from hermes_agent.cli.chat.chat import Chat
 from hermes_agent.cli.chat.chat_session import usage
-from hermes_agent.cli.chat.completion import ChatCompleter, ChatHistory
-from hermes_agent.cli.chat.picker import SHOWN, Picker, picks_for
+from hermes_agent.cli.chat.history import ChatHistory
+from hermes_agent.cli.chat.picker import Picker
 from hermes_agent.cli.chat.questions import question_lines
 from hermes_agent.cli.chat.screen import Screen
 from hermes_agent.cli.chat.text import CYAN, DIM, LINK, clean, elapsed, one_line, paint
 from hermes_agent.cli.chat.transcript import Transcript
+from hermes_agent.cli.picker_choices import SHOWN
 from hermes_agent.core.clock import Clock
+from hermes_agent.host.late import late
 
 MOST_RENDERED = 20_000
 """Characters of an unfinished block that are still rendered with every frame; a longer one is shown as it is."""
@@ -119,26 +120,14 @@ class Live:
 FRAME = 0.05
 """Seconds between two frames at least."""
 INPUT_LINES = 10
-MENU_LINES = 8
+CHOICES = "hermes_agent.cli.chat.choices:choices_of"
 PICKER_LINES = Dimension(max=SHOWN + 1)
 STYLE = Style.from_dict(
     {
         "prompt": "bold ansicyan",
         "status": "ansibrightblack",
-        "completion-menu": "bg:default fg:default",
-        "completion-menu.completion": "bg:default fg:default",
-        "completion-menu.completion.current": "reverse",
-        "completion-menu.meta.completion": "bg:default ansibrightblack",
-        "completion-menu.meta.completion.current": "bg:default ansibrightblack",
-        "scrollbar.background": "",
-        "scrollbar.button": "",
     }
 )
-
-
-def chat_changed(chat: Chat) -> Callable[[], None]:
-    """Calls what the chat's `changed` is by then."""
-    return lambda: chat.changed()
 
 
 class Panel:
@@ -147,14 +136,20 @@ class Panel:
     def __init__(self, chat: Chat, screen: Screen, live: Live, history: ChatHistory, clock: Clock) -> None:
         self.buffer = Buffer(
             multiline=True,
-            completer=ChatCompleter(lambda: chat.chat_session.folder, lambda: chat.chat_session.skills),
-            complete_while_typing=True,
             history=history,
             tempfile_suffix=".md",
         )
-        self.picker = Picker(partial(picks_for, chat.chat_session), chat_changed(chat))
-        self.buffer.on_text_changed += lambda _: self.picker.follow(self.buffer.text)
-        self.hint = ""
+        files = FileIndex(lambda: chat.chat_session.folder)
+        self.picker = Picker(
+            lambda wanted: late(CHOICES)(chat.chat_session, files, wanted),
+            lambda: chat.chat_session.skills,
+            lambda: chat.changed(),
+        )
+        # An earlier line that is fetched opens no list, which would take the arrow keys.
+        self.buffer.on_text_changed += lambda buffer: self.follow(opens=self._before.startswith(buffer.text))
+        self.buffer.on_cursor_position_changed += lambda _: self.follow(opens=False)
+        self.buffer.on_text_insert += lambda _: self.follow()
+        self.hint = self._before = ""
         self._shown = ("", 0.0)
         self._chat = chat
         self._screen = screen
@@ -189,7 +184,6 @@ class Panel:
                 ConditionalContainer(
                     Window(FormattedTextControl(self._picks), height=PICKER_LINES, dont_extend_height=True), picks
                 ),
-                CompletionsMenu(max_height=MENU_LINES),
                 Window(),
             ]
         )
@@ -208,6 +202,11 @@ class Panel:
         """Empty the input, which closes its menus."""
         self.buffer.reset()
         self.picker.follow("")  # A reset tells nobody that the text changed.
+
+    def follow(self, *, opens: bool = True) -> None:
+        """Tell the picker what is before the cursor."""
+        self._before = self.buffer.text
+        self.picker.follow(self.buffer.document.text_before_cursor, opens=opens)
 
     def seconds_shown(self) -> float:
         """Seconds since the open question appeared."""
