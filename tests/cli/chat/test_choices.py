@@ -47,7 +47,7 @@ async def test_the_server_s_own_models_come_first_and_the_current_one_is_marked(
 async def test_every_picker_gives_lines_of_its_command_under_the_name_that_was_typed(chat: ChatSession):
     for name in PICKERS.keys() - {"skills", "mcp show", "mcp test", "mcp login"}:
         assert all(each.line.startswith(f"/{name} ") for each in await offered(chat, f"/{name} ")), name
-    assert all(each.line.startswith("/effort ") for each in await offered(chat, "/effort "))
+    assert all(each.line.startswith("/settings ") for each in await offered(chat, "/settings "))
 
 
 async def test_other_sessions_are_offered_by_their_first_words(chat: ChatSession):
