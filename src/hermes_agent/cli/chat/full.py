@@ -9,6 +9,7 @@ from prompt_toolkit.application import Application
 
 from hermes_agent.app.system import System
 from hermes_agent.cli.chat.chat import Chat, open_chat
+from hermes_agent.cli.chat.chat_session import names
 from hermes_agent.cli.chat.history import ChatHistory
 from hermes_agent.cli.chat.keys import ESCAPE_SECONDS, Keyboard, Typed
 from hermes_agent.cli.chat.panel import Live, Panel
@@ -44,7 +45,7 @@ async def run_full(runtime: System, invocation: Invocation) -> None:
         # What is typed while the greeting is written is for the input, Enter included.
         with typed.raw_mode():
             await chat.begin()
-            spawn(chat.chat_session.see_skills(), name="chat: skills to complete")
+            spawn(prepare_menu(chat), name="chat: what a slash offers")
             async with asyncio.TaskGroup() as group:
                 sending = group.create_task(hand_on(chat, lines))
                 await screen.run(app, lambda: chat.moves)
@@ -53,6 +54,12 @@ async def run_full(runtime: System, invocation: Invocation) -> None:
         chat.close()
     if farewell := chat.farewell():
         screen.say(f"\n{farewell}")
+
+
+async def prepare_menu(chat: Chat) -> None:
+    """Load what a slash offers, once the input is there."""
+    await chat.chat_session.see_skills()
+    await asyncio.to_thread(names)
 
 
 async def hand_on(chat: Chat, lines: asyncio.Queue[str]) -> None:
