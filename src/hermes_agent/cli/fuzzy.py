@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Sequence
 
-T = TypeVar("T")
 BOUNDARIES = "/._- :"
 FAR = 1_000.0
 """The score of a match whose letters are scattered, from which on those with more gaps are worse."""
 
 
-def best(query: str, items: Iterable[T], text_of: Callable[[T], str], limit: int) -> list[T]:
-    """At most `limit` items that match every word of the query, best first; all in their order for an empty one."""
+def best(query: str, texts: Sequence[str]) -> list[int]:
+    """The places of the texts that match every word of the query, best first; all in their order for an empty one.
+    The texts are in small letters."""
     words = query.lower().split()
+    if not words:
+        return list(range(len(texts)))
     scored = []
-    for place, item in enumerate(items):
-        score = _score(words, text_of(item))
-        if score is not None:
-            scored.append((score, place, item))
-    scored.sort(key=lambda each: each[:2])
-    return [item for _, _, item in scored[:limit]]
-
-
-def _score(words: list[str], text: str) -> float | None:
-    """How far a text is from the words, 0 for equal; None where it does not hold them."""
-    low, total = text.lower(), 0.0
-    for word in words:
-        found = _distance(word, low)
-        if found is None:
-            return None
-        total += found
-    return total + len(low) / 1_000 if words else total
+    for place, text in enumerate(texts):
+        distances = [_distance(word, text) for word in words]
+        if None not in distances:
+            scored.append((sum(filter(None, distances)) + len(text) / 1_000, place))
+    return [place for _, place in sorted(scored)]
 
 
 def _distance(word: str, text: str) -> float | None:

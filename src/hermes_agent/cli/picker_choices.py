@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 SHOWN = 8
-MOST_FOUND = 500
 NOTHING = "(nothing fits)"
 
 
@@ -42,8 +41,10 @@ class Narrowed:
     by_name: bool = False
     marked: int = 0
     found: list[Choice] = field(default_factory=list)
+    _texts: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self._texts = [f"{each.name} {each.about}".lower() for each in self.choices]
         self.type("")
 
     def type(self, text: str) -> None:
@@ -53,7 +54,7 @@ class Narrowed:
             held = [each for each in self.choices if text in each.name]
             self.found = sorted(held, key=lambda each: (each.name != text, not each.name.startswith(text)))
         else:
-            self.found = best(text, self.choices, lambda each: f"{each.name} {each.about}", MOST_FOUND)
+            self.found = [self.choices[place] for place in best(text, self._texts)]
 
     def move(self, by: int) -> None:
         """Move the mark within the list."""

@@ -48,7 +48,7 @@ def offered(line: str) -> list[str]:
 async def test_it_narrows_with_what_is_typed_and_is_quick_with_5000():
     picker = await opened("/model ", MANY)
     assert rows(picker)[0].startswith("> v/model-0")
-    assert rows(picker)[-1].strip() == "500 fit"
+    assert rows(picker)[-1].strip() == "5,000 fit"
 
     picker.follow("/model 4999")
 

@@ -228,7 +228,8 @@ class Panel:
             return ANSI("")
         if asked.question != self._shown[0]:
             self._shown = (asked.question, self._clock.monotonic())
-        return ANSI("\n" + question_lines(asked, len(self._chat.transcript.questions) - 1, self._screen.width))
+        others = len(self._chat.transcript.questions) - 1
+        return ANSI("\n" + question_lines(asked, others, self._screen.width, self._screen.height))
 
     def _picks(self) -> StyleAndTextTuples:
         return self.picker.rows(self._screen.width)
