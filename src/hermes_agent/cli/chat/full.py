@@ -14,7 +14,7 @@ from hermes_agent.cli.chat.history import ChatHistory
 from hermes_agent.cli.chat.keys import ESCAPE_SECONDS, Keyboard, Typed
 from hermes_agent.cli.chat.panel import Live, Panel
 from hermes_agent.cli.chat.pictures import drawing
-from hermes_agent.cli.chat.screen import Screen, terminal
+from hermes_agent.cli.chat.screen import Screen, reflows, terminal
 from hermes_agent.cli.options import Invocation
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import environment
@@ -39,7 +39,7 @@ async def run_full(runtime: System, invocation: Invocation) -> None:
     try:
         keyboard, typed = Keyboard(chat, panel, lines.put_nowait), Typed()
         app = panel.application(keyboard.bindings(), typed, colours=colours)
-        app.ttimeoutlen = ESCAPE_SECONDS
+        app.ttimeoutlen, app.reflows = ESCAPE_SECONDS, reflows(variables)
         chat.outgoing.give_back, chat.own.copy = keyboard.give_back, screen.copy
         chat.changed = lambda: show(chat, screen, app)
         # What is typed while the greeting is written is for the input, Enter included.

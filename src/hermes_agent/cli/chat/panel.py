@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTuples
@@ -31,7 +30,7 @@ from hermes_agent.cli.chat.chat_session import usage
 from hermes_agent.cli.chat.history import ChatHistory
 from hermes_agent.cli.chat.picker import Picker
 from hermes_agent.cli.chat.questions import question_lines
-from hermes_agent.cli.chat.screen import Screen
+from hermes_agent.cli.chat.screen import ChatApplication, Screen
 from hermes_agent.cli.chat.text import CYAN, DIM, LINK, clean, elapsed, one_line, paint
 from hermes_agent.cli.chat.transcript import Transcript
 from hermes_agent.cli.picker_choices import SHOWN
@@ -156,7 +155,7 @@ class Panel:
         self._live = live
         self._clock = clock
 
-    def application(self, bindings: KeyBindingsBase, input_: Input, *, colours: bool) -> Application[None]:
+    def application(self, bindings: KeyBindingsBase, input_: Input, *, colours: bool) -> ChatApplication:
         """Build the application."""
         search = SearchToolbar(ignore_case=True)
         words = Window(
@@ -187,7 +186,7 @@ class Panel:
                 Window(),
             ]
         )
-        return Application(
+        return ChatApplication(
             layout=Layout(body, focused_element=words),
             key_bindings=bindings,
             style=STYLE,

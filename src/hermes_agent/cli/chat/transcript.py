@@ -195,6 +195,10 @@ class Transcript:
         if reply.partial:
             self.remark("(cut short)")
         self._last_reply = reply.message.text
+        self.expect(reply)
+
+    def expect(self, reply: Replied) -> None:
+        """Keep what calls a reply asks for: their starts may not be seen."""
         self._wished = {call.id: wished(call) for call in reply.message.tool_calls}
 
     def _see_rare(self, event: Event) -> None:
