@@ -33,11 +33,11 @@ def frames(terminal: Terminal) -> list[str]:
     terminal.send("\x1b")
     terminal.wait_until(lambda: "> none" not in terminal.text, "no list")
     terminal.send("\x15ask me\r")
-    seen.append(terminal.wait_for("[d] deny", "waits for you"))
+    seen.append(terminal.wait_for("> ask me\n\n", "approve: rm -r build", "[d] deny", "waits for you"))
     terminal.send("no see ./Makefile\r")
     terminal.wait_for("That is what I found.", IDLE)
     terminal.send("!seq 1 40; exit 3\r")
-    seen.append(terminal.wait_for("exit 3\n", "  40\n", IDLE))
+    seen.append(terminal.wait_for("exit 3\n", "  40\n\n>", IDLE))
     return [_part(each) for each in seen]
 
 

@@ -36,7 +36,7 @@ Escape, Ctrl-C     stop the run; what was queued comes back into the input
 Ctrl-C             when nothing runs: clear the input, then leave
 Up                 with an empty input: take back what was queued, to edit it
 Ctrl-D             leave
-Tab                complete /commands and @files; a message takes along the files that it names with @
+Tab                take the marked entry of a list; a message takes along the files that it names with @
 !command           run a command of your own; the model reads its output with your next message
 Ctrl-X Ctrl-E      write in $EDITOR (also Ctrl-G)
 Ctrl-V             attach the picture in the clipboard
