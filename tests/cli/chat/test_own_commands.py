@@ -24,6 +24,21 @@ def test_an_own_command_is_shown_and_told_to_the_model(at_terminal: Open):
     terminal.wait_for("> why?\n  + ! echo one; echo two; exit 4 [exit 4], 2 lines", "! echo one", r"one\ntwo", IDLE)
 
 
+def test_what_was_run_before_a_new_session_is_not_told_there(at_terminal: Open):
+    terminal = at_terminal()
+    terminal.wait_for("new session")
+    terminal.send("hello\r")
+    terminal.wait_for("You said: 'hello'", IDLE)
+    terminal.send("!echo secret-word\r")
+    terminal.wait_for("✓ ! echo secret-word")
+    terminal.send("/clear\r")
+    terminal.wait_for("New session")
+
+    terminal.send("again\r")
+
+    terminal.wait_for("You said: 'again'", IDLE)
+
+
 def test_escape_stops_an_own_command(at_terminal: Open):
     terminal = at_terminal()
     terminal.wait_for("new session")

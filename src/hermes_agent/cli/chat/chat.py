@@ -213,6 +213,7 @@ class Chat:
             self.status.session = self.chat_session.session
             self._watch(0)
         else:
+            self.own.outputs()  # What was run for the other session is none of this one's.
             self.status = self.chat_session.status()
             self.status.more = self._states
             await self._resume()

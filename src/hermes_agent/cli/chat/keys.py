@@ -61,7 +61,8 @@ class Keyboard:
     def bindings(self) -> KeyBindings:
         """All key bindings."""
         keys = KeyBindings()
-        keys.add(LONE_ESCAPE, filter=is_searching)(search.accept_search)
+        for key in (LONE_ESCAPE, "enter"):
+            keys.add(key, filter=is_searching)(take_found)
         keys.add(LONE_ESCAPE, filter=~is_searching)(self._escape)
         keys.add("up", filter=~is_searching & Condition(self._may_take_back))(
             lambda _: spawn(self._chat.outgoing.take_back(), name="take back")
@@ -213,6 +214,12 @@ class Keyboard:
         if asked is not None and self._chat.question is asked and self._panel.buffer.text == key:
             self._panel.clear()
             await self._chat.answer(keys_of(asked)[key])
+
+
+def take_found(event: KeyPressEvent) -> None:
+    """Put the found line into the input, to be gone on with."""
+    search.accept_search.call(event)
+    event.current_buffer.cursor_position = len(event.current_buffer.text)
 
 
 def new_line(event: KeyPressEvent) -> None:

@@ -78,6 +78,7 @@ class Words:
         return blocks
 
 
+MARKED = ("? ", "↻ ", "■ ")
 MOST_SAID_LINES = 12
 SHORTEST_THOUGHT = 1.0
 """Seconds of thinking that are worth a word."""
@@ -238,7 +239,7 @@ class Transcript:
         if any(notice.text.endswith(f"{UNREAD}: {words}") for words in self.withdrawn):
             return  # The person took it back here, and has it in the input.
         colour = {"info": DIM, "news": DIM, "warning": YELLOW, "error": RED}[notice.level]
-        self.remark(with_keys(notice) if notice.question else notice.text, YELLOW if notice.question else colour)
+        self.remark(f"? {with_keys(notice)}" if notice.question else notice.text, YELLOW if notice.question else colour)
 
     def _see_another_attempt(self, event: Retrying | Continuing) -> None:
         self.retrying = f"{one_line(event.reason, 200)} · attempt {event.attempt + 1} in {elapsed(event.delay)}"
@@ -313,8 +314,14 @@ class Transcript:
         self._open_end = False
 
     def remark(self, text: str, colour: str = DIM) -> None:
-        """Show a line from the program."""
-        self._put(Kind.REMARK, paint("\n".join(wrapped(text, self._page.width)), colour))
+        """Show a line from the program. One that asks for attention has a yellow mark and no yellow words, which cannot
+        be read on a light ground."""
+        if colour == YELLOW:
+            mark, words = (text[0], text[2:]) if text[:2] in MARKED else ("!", text)
+            lines = "\n  ".join(wrapped(words, self._page.width - 2))
+            self._put(Kind.REMARK, f"{paint(mark, BOLD, YELLOW)} {lines}")
+        else:
+            self._put(Kind.REMARK, paint("\n".join(wrapped(text, self._page.width)), colour))
 
     def answer(self, text: str) -> None:
         """Show a command's result."""
