@@ -7,7 +7,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from hermes_agent.cli.picker import run
-from hermes_agent.cli.picker_choices import SHOWN, Choice, Narrowed
+from hermes_agent.cli.picker_choices import SHOWN, Choice, Narrowed, best
 
 CHOICES = [
     Choice(name="anthropic/claude", about="1,000,000 tokens"),
@@ -81,3 +81,31 @@ def test_typing_narrows_and_enter_chooses(keys: str, chosen: str | None) -> None
 def test_the_marked_line_is_shown_as_such() -> None:
     shown = Narrowed(CHOICES[2:]).rows(40)
     assert [style for style, text, *_ in shown if text.startswith(("> deepseek/v4", "  demo"))] == ["reverse", ""]
+
+
+PATHS = ["src/app.py", "src/apple/pie.md", "tests/test_app.py", "docs/a_long_page.md", "src/mapper.py"]
+
+
+def found(query: str) -> list[str]:
+    return [PATHS[place] for place in best(query, PATHS)]
+
+
+def test_the_beginning_of_a_name_comes_before_the_middle():
+    assert found("app")[:2] == ["src/app.py", "tests/test_app.py"]
+    assert found("app")[-1] == "src/mapper.py"
+
+
+def test_letters_in_their_order_are_enough_where_they_are_near():
+    assert found("alongp") == ["docs/a_long_page.md"]
+    assert found("xq") == []
+    assert best("model", ["mxxoxxdxxexxl"]) == []
+
+
+def test_every_word_must_fit_and_nothing_typed_fits_all():
+    assert found("tests app") == ["tests/test_app.py"]
+    assert found("") == PATHS
+
+
+def test_five_thousand_are_searched_within_a_frame():
+    names = [f"vendor-{n % 40}/model-{n}-instruct" for n in range(5_000)]
+    assert [names[place] for place in best("mo4999", names)] == ["vendor-39/model-4999-instruct"]

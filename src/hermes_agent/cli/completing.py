@@ -41,7 +41,7 @@ TABLES = {
 }
 
 
-async def list_rows(name: str, access: Any) -> list[Row]:  # noqa: ANN401  an access to the system that the operation needs
+async def list_rows(name: str, access: Any) -> list[Row]:  # noqa: ANN401 - an access to the system that the operation needs
     """What an operation of `LISTS` finds, each with a word on it."""
     where, given = LISTS[name]
     found = await late(where)(access, **given)

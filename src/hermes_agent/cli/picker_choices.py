@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hermes_agent.cli.fuzzy import best
 from hermes_agent.cli.output import clean, remark, shortened, table, width
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.late import late
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
 
 SHOWN = 8
 NOTHING = "(nothing fits)"
+BOUNDARIES = "/._- :"
+FAR = 1_000.0
+"""The score of a match whose letters are scattered, from which on those with more gaps are worse."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +89,36 @@ class Narrowed:
 
 def _one_line(text: str, columns: int) -> str:
     return shortened(" ".join(clean(text[: columns * 8]).split()), max(0, columns))
+
+
+def best(query: str, texts: Sequence[str]) -> list[int]:
+    """The places of the texts that match every word of the query, best first; all in their order for an empty one.
+    The texts are in small letters."""
+    words = query.lower().split()
+    if not words:
+        return list(range(len(texts)))
+    scored = []
+    for place, text in enumerate(texts):
+        distances = [_distance(word, text) for word in words]
+        if None not in distances:
+            scored.append((sum(filter(None, distances)) + len(text) / 1_000, place))
+    return [place for _, place in sorted(scored)]
+
+
+def _distance(word: str, text: str) -> float | None:
+    place = text.rfind(word)
+    if place >= 0:  # In one piece: best at the beginning of the last part, then of any part, then anywhere.
+        begins = place == 0 or text[place - 1] in BOUNDARIES
+        is_last = "/" not in text[place:]
+        return (0.0 if begins else 50.0) + (0.0 if is_last else 20.0)
+    at, gaps = -1, 0
+    for letter in word:
+        next_at = text.find(letter, at + 1)
+        if next_at < 0:
+            return None
+        gaps += at >= 0 and next_at > at + 1 and text[next_at - 1] not in BOUNDARIES
+        at = next_at
+    return FAR + gaps * 10 if gaps <= len(word) // 2 else None
 
 
 def pick(title: str, choices: Sequence[Choice]) -> Choice | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,9 +15,6 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.config import Loaded, load
 from hermes_agent.host.paths import Home, environment, find_home
 from hermes_agent.host.secrets import Secrets, open_secrets
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, kw_only=True)

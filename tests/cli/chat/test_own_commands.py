@@ -4,7 +4,7 @@ import asyncio
 import base64
 from pathlib import Path
 
-from hermes_agent.cli.chat.own_command import MOST_TOLD, OwnCommand, Ran
+from hermes_agent.cli.chat.own_commands import MOST_TOLD, OwnCommand, Ran
 from hermes_agent.core.messages import Message, Origin, Role, Text
 from hermes_agent.core.shown import additions, words_of
 from tests.cli.chat.conftest import Open

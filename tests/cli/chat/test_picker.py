@@ -93,8 +93,17 @@ def test_each_place_asks_for_its_list():
         found = wanted_in(line)
         assert found is not None, line
         assert (found.key, found.query, found.source) == expected
-    for line in ("hello", "/quit ", "/etc/hosts", "see /stat", "/config agent.max_turns 3", "/model x\ny", "me@s",
-                 "/goal make it green", "/title x"):  # fmt: skip
+    for line in (
+        "hello",
+        "/quit ",
+        "/etc/hosts",
+        "see /stat",
+        "/config agent.max_turns 3",
+        "/model x\ny",
+        "me@s",
+        "/goal make it green",
+        "/title x",
+    ):  # fmt: skip - one line each would hide that these are one list
         assert wanted_in(line) is None, line
 
 

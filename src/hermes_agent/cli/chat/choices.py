@@ -11,7 +11,7 @@ from pathlib import Path
 from hermes_agent.app.operations.checkpoints import checkpoints_of
 from hermes_agent.app.operations.sessions import summarize_sessions
 from hermes_agent.cli.chat.attaching import FileIndex, file_choices
-from hermes_agent.cli.chat.chat_session import ChatSession, names
+from hermes_agent.cli.chat.chat_session import ChatSession
 from hermes_agent.cli.chat.picker import Wanted
 from hermes_agent.cli.completing import list_rows
 from hermes_agent.cli.offers import Offer, offers_of
@@ -97,11 +97,6 @@ async def skills(chat: ChatSession) -> list[Choice]:
     return [Choice(name=f"/{name}", about=does, line=f"/{name} ", sends=False) for name, does in chat.skills]
 
 
-async def commands(_: ChatSession) -> list[Choice]:
-    """The commands."""
-    return [Choice(name=f"/{each.name}", about=each.summary, line=each.name) for each in names()]
-
-
 async def settings(chat: ChatSession) -> list[Choice]:
     """The settings; choosing one shows it."""
     keys: Sequence[tuple[str, str]] = late(WALK)(type(chat.runtime.settings))
@@ -119,7 +114,6 @@ OWN = {
     "models": models,
     "checkpoints": checkpoints,
     "skills": skills,
-    "commands": commands,
     "settings": settings,
     "pins": pins,
 }

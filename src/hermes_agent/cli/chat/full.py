@@ -10,7 +10,7 @@ from prompt_toolkit.application import Application
 from hermes_agent.app.system import System
 from hermes_agent.cli.chat.chat import Chat, open_chat
 from hermes_agent.cli.chat.chat_session import names
-from hermes_agent.cli.chat.history import ChatHistory
+from hermes_agent.cli.chat.input_history import ChatHistory
 from hermes_agent.cli.chat.keys import ESCAPE_SECONDS, Keyboard, Typed
 from hermes_agent.cli.chat.panel import Live, Panel
 from hermes_agent.cli.chat.pictures import drawing

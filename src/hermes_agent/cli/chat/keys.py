@@ -83,8 +83,8 @@ class Keyboard:
         picks = Condition(lambda: self._panel.picker.is_open)
         for key, by in MOVES.items():
             keys.add(key, filter=~is_searching & picks)(lambda _, by=by: self._panel.picker.move(by))
-        keys.add("c-t")(self._toggle_thoughts)
-        keys.add("c-o")(self._unfold)
+        keys.add("c-t")(lambda _: self._show(self._chat.toggle_thoughts))
+        keys.add("c-o")(lambda _: self._show(self._chat.transcript.unfold))
         keys.add("c-l")(lambda event: event.app.renderer.clear())
         keys.add("c-z")(lambda event: event.app.suspend_to_background())
         for key in (*digits, *ascii_lowercase):
@@ -187,12 +187,8 @@ class Keyboard:
         self._armed = False
         self._panel.hint = ""
 
-    def _toggle_thoughts(self, _: KeyPressEvent) -> None:
-        self._chat.toggle_thoughts()
-        self._chat.changed()
-
-    def _unfold(self, _: KeyPressEvent) -> None:
-        self._chat.transcript.unfold()
+    def _show(self, act: Callable[[], None]) -> None:
+        act()
         self._chat.changed()
 
     def _choice(self, key: str) -> str | None:

@@ -27,7 +27,7 @@ from hermes_agent.cli.chat.attaching import FileIndex
 from hermes_agent.cli.chat.calls import FRAMES_PER_SECOND, SPINNER, running_line
 from hermes_agent.cli.chat.chat import Chat
 from hermes_agent.cli.chat.chat_session import usage
-from hermes_agent.cli.chat.history import ChatHistory
+from hermes_agent.cli.chat.input_history import ChatHistory
 from hermes_agent.cli.chat.picker import Picker
 from hermes_agent.cli.chat.questions import question_lines
 from hermes_agent.cli.chat.screen import ChatApplication, Screen

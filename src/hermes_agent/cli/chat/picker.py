@@ -31,7 +31,6 @@ PICKERS: dict[str, str] = {
     "model": "models",
     "rollback": "checkpoints",
     "skills": "skills",
-    "help": "commands",
     "config": "settings",
     "unpin": "pins",
     **{f"{name} {verb}": source for name, verbs, source in OF_VERBS for verb in verbs.split()},

@@ -11,7 +11,20 @@ from hermes_agent.agent.stop import WITHDRAWN
 from hermes_agent.cli.chat.blocks import Blocks, is_code
 from hermes_agent.cli.chat.calls import Call, Folds, ended_lines, wished
 from hermes_agent.cli.chat.pictures import Draw, picture_lines
-from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, RED, YELLOW, clean, elapsed, hanging, one_line, paint, wrapped
+from hermes_agent.cli.chat.text import (
+    BOLD,
+    CYAN,
+    DIM,
+    RED,
+    YELLOW,
+    clean,
+    elapsed,
+    hanging,
+    marked,
+    one_line,
+    paint,
+    wrapped,
+)
 from hermes_agent.cli.output import width
 from hermes_agent.core.chat import UNREAD
 from hermes_agent.core.clock import Clock
@@ -78,7 +91,6 @@ class Words:
         return blocks
 
 
-MARKED = ("? ", "↻ ", "■ ")
 MOST_SAID_LINES = 12
 SHORTEST_THOUGHT = 1.0
 """Seconds of thinking that are worth a word."""
@@ -299,14 +311,7 @@ class Transcript:
 
     def said(self, text: str, added: Sequence[str] = ()) -> None:
         """Show a person's message, and labels for what was `added` to it."""
-        lines = clean(text).strip("\n").split("\n")
-        if len(lines) > MOST_SAID_LINES:
-            over = len(lines) - MOST_SAID_LINES
-            lines = [*lines[:MOST_SAID_LINES], paint(f"… {over} more lines", DIM)]
-        if added:
-            labels = [one_line(label, self._page.width - 4) for label in added]
-            lines = [*filter(None, lines), *(paint(f"+ {label}", DIM) for label in labels)]
-        self._put(Kind.SAID, f"{paint('>', BOLD, CYAN)} " + "\n  ".join(lines))
+        self._put(Kind.SAID, f"{paint('>', BOLD, CYAN)} " + "\n  ".join(said_lines(text, added, self._page.width - 4)))
 
     def reply(self, text: str) -> None:
         """Show a whole reply."""
@@ -314,14 +319,10 @@ class Transcript:
         self._open_end = False
 
     def remark(self, text: str, colour: str = DIM) -> None:
-        """Show a line from the program. One that asks for attention has a yellow mark and no yellow words, which cannot
-        be read on a light ground."""
-        if colour == YELLOW:
-            mark, words = (text[0], text[2:]) if text[:2] in MARKED else ("!", text)
-            lines = "\n  ".join(wrapped(words, self._page.width - 2))
-            self._put(Kind.REMARK, f"{paint(mark, BOLD, YELLOW)} {lines}")
-        else:
-            self._put(Kind.REMARK, paint("\n".join(wrapped(text, self._page.width)), colour))
+        """Show a line from the program."""
+        columns = self._page.width
+        lines = marked(text, columns) if colour == YELLOW else paint("\n".join(wrapped(text, columns)), colour)
+        self._put(Kind.REMARK, lines)
 
     def answer(self, text: str) -> None:
         """Show a command's result."""
@@ -368,3 +369,13 @@ class Transcript:
             lines = f"\n{lines}"
         self._kind = kind
         self._page.write(lines)
+
+
+def said_lines(text: str, added: Sequence[str], columns: int) -> list[str]:
+    """The lines of a person's message, long ones folded, and a label for each thing that was added."""
+    lines = clean(text).strip("\n").split("\n")
+    if (over := len(lines) - MOST_SAID_LINES) > 0:
+        lines[MOST_SAID_LINES:] = [paint(f"… {over} more lines", DIM)]
+    if added:
+        lines = [*filter(None, lines), *(paint(f"+ {one_line(label, columns)}", DIM) for label in added)]
+    return lines

@@ -9,7 +9,7 @@ from wcwidth import wcswidth
 from tests.cli.chat.conftest import Open
 from tests.cli.chat.terminal import Terminal
 
-CAPTURES = Path(__file__).parent / "captures"
+CAPTURES = Path(__file__).parent
 IDLE = " idle ·"
 CHANGING = {
     r"20\d{6}_\d{6}_[0-9a-f]{6}": "SESSION",
