@@ -10,9 +10,8 @@ from prompt_toolkit.application import Application
 from hermes_agent.app.system import System
 from hermes_agent.cli.chat.chat import Chat, open_chat
 from hermes_agent.cli.chat.chat_session import names
-from hermes_agent.cli.chat.input_history import ChatHistory
 from hermes_agent.cli.chat.keys import ESCAPE_SECONDS, Keyboard, Typed
-from hermes_agent.cli.chat.panel import Live, Panel
+from hermes_agent.cli.chat.panel import ChatHistory, Live, Panel
 from hermes_agent.cli.chat.pictures import drawing
 from hermes_agent.cli.chat.screen import Screen, reflows, terminal
 from hermes_agent.cli.options import Invocation

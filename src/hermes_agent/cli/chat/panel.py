@@ -1,13 +1,18 @@
 """Layout of the full-screen chat below the scrollback: the unfinished part of the reply, the open question, the input
-with its menu, and the status line."""
+with its list and history, and the status line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
 
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTuples
+from prompt_toolkit.history import History
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindingsBase
 from prompt_toolkit.layout import (
@@ -27,7 +32,6 @@ from hermes_agent.cli.chat.attaching import FileIndex
 from hermes_agent.cli.chat.calls import FRAMES_PER_SECOND, SPINNER, running_line
 from hermes_agent.cli.chat.chat import Chat
 from hermes_agent.cli.chat.chat_session import usage
-from hermes_agent.cli.chat.input_history import ChatHistory
 from hermes_agent.cli.chat.picker import Picker
 from hermes_agent.cli.chat.questions import question_lines
 from hermes_agent.cli.chat.screen import ChatApplication, Screen
@@ -36,6 +40,7 @@ from hermes_agent.cli.chat.transcript import Transcript
 from hermes_agent.cli.picker_choices import SHOWN
 from hermes_agent.core.clock import Clock
 from hermes_agent.host.late import late
+from hermes_agent.host.paths import PRIVATE_FILE
 
 MOST_RENDERED = 20_000
 """Characters of an unfinished block that are still rendered with every frame; a longer one is shown as it is."""
@@ -127,6 +132,48 @@ STYLE = Style.from_dict(
         "status": "ansibrightblack",
     }
 )
+
+
+MOST_READ = 512 * 1024
+"""Bytes from the file's end that are read."""
+
+
+class ChatHistory(History):
+    """Input history of the chat in a file, one JSON string per message, newest last.
+
+    A message that begins with a space is not saved; if the file is unusable, the history is kept in memory.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+
+    def load_history_strings(self) -> Iterable[str]:
+        """The saved messages, newest first."""
+        try:
+            with self._path.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - MOST_READ))
+                lines = file.read().split(b"\n")
+        except OSError:
+            return
+        for line in reversed(lines):
+            with suppress(ValueError):
+                said = json.loads(line)
+                if isinstance(said, str):
+                    yield said
+
+    def store_string(self, string: str) -> None:
+        """Append a message to the file."""
+        with suppress(OSError):
+            handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE_FILE)
+            with os.fdopen(handle, "wb") as file:
+                file.write(json.dumps(string).encode() + b"\n")
+
+    def append_string(self, string: str) -> None:
+        """Add a message, unless it begins with a space or repeats the last one."""
+        if not string.startswith(" ") and string.strip() and self.get_strings()[-1:] != [string]:
+            super().append_string(string)
 
 
 class Panel:

@@ -41,7 +41,7 @@ AT_ONCE = ("model", "resume", "rollback", "skills", "reasoning")
 MENU = "/"
 WORD, FILE = re.compile(r"/[\w-]*"), re.compile(r"(?<!\S)@(\S*)$")
 LINE = re.compile(r"/([\w-]+) (?:([a-z]+) )?([^\n]*)")
-ALTERNATIVES, VERB = re.compile(r"[^|]*\|.*"), re.compile(r"(?:^\[?|\|)([a-z]+)\b")
+VERB = re.compile(r"(?:^\[?|\|)([a-z]+)\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ def wanted_in(before: str) -> Wanted | None:
         if found[2] and (source := PICKERS.get(f"{name} {found[2]}")):
             return Wanted(key=f"{found[1]} {found[2]}", query=found[3], source=source)
         source, query = PICKERS.get(name, ""), before[len(found[1]) + 2 :]
-        if (source and not (name == "config" and " " in query)) or (" " not in query and verbs_of(name)):
+        if (source and not (name == "config" and " " in query)) or (" " not in query and verbs(found[1])):
             return Wanted(key=found[1], query=query, source=source)
     if found := FILE.search(before):
         head, slash, last = found[1].rpartition("/")
@@ -72,21 +72,15 @@ def wanted_in(before: str) -> Wanted | None:
     return None
 
 
-def verbs_of(command: str) -> list[str]:
-    """The words that the usage of a command names as alternatives: `[list|show|undo]`."""
-    usage = next((each.arguments for each in names() if each.name == command), "")
-    return VERB.findall(usage) if ALTERNATIVES.fullmatch(usage) else []
-
-
 def verbs(command: str) -> list[Choice]:
-    """The verbs of a command. What is whole with it is sent at once: the first, which a command alone means too, and
-    each where nothing may follow."""
+    """The words that the usage of a command names as alternatives: `[list|show|undo]`. What is whole with it is sent at
+    once: the first, which a command alone means too, and each where nothing may follow."""
     name = ALIASES.get(command, command)
-    usage = next(each.arguments for each in names() if each.name == name)
+    usage = next((each.arguments for each in names() if each.name == name), "")
     is_whole = re.fullmatch(r"\[[a-z|]+\]", usage) is not None
     return [
         Choice(name=verb, line=f"/{command} {verb} ", sends=is_whole or (place == 0 and usage.startswith("[")))
-        for place, verb in enumerate(verbs_of(name))
+        for place, verb in enumerate(VERB.findall(usage) if "|" in usage else ())
     ]
 
 

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from hermes_agent.cli.chat.input_history import ChatHistory
+from hermes_agent.cli.chat.panel import ChatHistory
 
 
 def newest_first(path: Path) -> list[str]:
