@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -19,13 +20,19 @@ MOST = 200
 """Rows of the store among which completion looks."""
 Row = tuple[str, str]
 OPERATIONS = "hermes_agent.app.operations"
-OPEN = "hermes_agent.cli.operation:ask"
-LISTS = {
-    "approvals": f"{OPERATIONS}.approvals:list_approvals",
-    "jobs": f"{OPERATIONS}.cron:list_jobs",
-    "servers": f"{OPERATIONS}.mcp.servers:list_servers",
+OPEN, OPEN_WHOLE = "hermes_agent.cli.operation:ask", "hermes_agent.cli.operation:ask_system"
+LISTS: dict[str, tuple[str, dict[str, int]]] = {
+    "agents": (f"{OPERATIONS}.agents:list_agents", {}),
+    "approvals": (f"{OPERATIONS}.approvals:list_approvals", {}),
+    "cards": (f"{OPERATIONS}.board:list_cards", {}),
+    "goals": (f"{OPERATIONS}.goals:list_goals", {}),
+    "jobs": (f"{OPERATIONS}.cron:list_jobs", {}),
+    "lessons": (f"{OPERATIONS}.learning:list_learned", {"limit": MOST}),
+    "servers": (f"{OPERATIONS}.mcp.servers:list_servers", {}),
+    "sessions": (f"{OPERATIONS}.sessions:list_sessions", {"limit": MOST}),
 }
-"""Operations that list what has an id or a name."""
+"""Operations that list what has an id or a name, and what they are asked with."""
+IDS, WORDS = ("id", "session", "name"), ("title", "what", "text", "goal", "name")
 TABLES = {
     "channels": "hermes_agent.gateway.channels:CHANNELS",
     "surfaces": "hermes_agent.cli.commands.tools:SURFACES",
@@ -34,27 +41,24 @@ TABLES = {
 }
 
 
-def _listed(where: str, surface: Surface) -> Iterator[Row]:
-    for row in late(OPEN)(surface, late(where)):
-        yield str(getattr(row, "id", "") or row.name), str(getattr(row, "what", "") or row.name)
+async def list_rows(name: str, access: Any) -> list[Row]:  # noqa: ANN401 - an access to the system that the operation needs
+    """What an operation of `LISTS` finds, each with a word on it."""
+    where, given = LISTS[name]
+    found = await late(where)(access, **given)
+    return [(_first(row, IDS), _first(row, WORDS)) for row in getattr(found, "cards", found)]
+
+
+def _first(row: object, names: tuple[str, ...]) -> str:
+    return next((str(value) for name in names if (value := getattr(row, name, ""))), "")
+
+
+def _listed(name: str, opening: str, surface: Surface) -> Iterable[Row]:
+    found: list[Row] = late(opening)(surface, partial(list_rows, name))
+    return found
 
 
 def _named(where: str, _surface: Surface) -> Iterator[Row]:
     return ((name, "") for name in late(where))
-
-
-def _sessions(surface: Surface) -> Iterator[Row]:
-    found = late(OPEN)(surface, partial(late(f"{OPERATIONS}.sessions:list_sessions"), limit=MOST))
-    return ((each.id, each.title) for each in found)
-
-
-def _cards(surface: Surface) -> Iterator[Row]:
-    found = late(OPEN)(surface, late(f"{OPERATIONS}.board:list_cards"))
-    return ((each.id, each.title) for each in found.cards)
-
-
-def _of_system(where: str, surface: Surface) -> Iterator[Row]:
-    return ((row.id, row.text) for row in late("hermes_agent.cli.operation:ask_system")(surface, late(where)))
 
 
 def _people(surface: Surface) -> Iterator[Row]:
@@ -85,7 +89,6 @@ SOURCES: dict[str, Callable[[Surface], Iterable[Row]]] = {
     "bundles": lambda at: (
         (name, "") for name in late("hermes_agent.skills.invoke:bundles_of")(at.home.skills).names()
     ),
-    "cards": _cards,
     "hooks": lambda at: ((name, "") for name in at.loaded.value.hooks),
     "installed": _installed,
     "keys": lambda at: ((name, at.secrets.source(name)) for name in at.secrets.kept),
@@ -93,16 +96,14 @@ SOURCES: dict[str, Callable[[Surface], Iterable[Row]]] = {
     "people": _people,
     "profiles": lambda at: ((each.name, "") for each in (at.home.base / "profiles").glob("*")),
     "routes": lambda at: ((name, "") for name in at.loaded.value.webhooks.routes),
-    "sessions": _sessions,
     "settings": lambda at: keys(at.schema),
     "signins": lambda _: ((each.name, each.title) for each in late("hermes_agent.cli.commands.auth:with_sign_in")()),
     "skills": _skills,
-    "goals": partial(_of_system, f"{OPERATIONS}.goals:list_goals"),
-    "lessons": partial(_of_system, f"{OPERATIONS}.learning:list_learned"),
     "taps": lambda at: (
         (tap.name, tap.url) for tap in late("hermes_agent.skills.hub.sources:Taps")(at.home.skills).all()
     ),
-    **{name: partial(_listed, where) for name, where in LISTS.items()},
+    **{name: partial(_listed, name, OPEN) for name in ("approvals", "cards", "jobs", "servers", "sessions")},
+    **{name: partial(_listed, name, OPEN_WHOLE) for name in ("goals", "lessons")},
     **{name: partial(_named, where) for name, where in TABLES.items()},
 }
 """What may be completed -> the names with a word on each."""

@@ -201,6 +201,7 @@ def shortened(text: str, columns: int) -> str:
     """The text cut to `columns`, with an ellipsis."""
     if width(text) <= columns:
         return text
+    text = text[: max(0, columns - 1)]
     while text and width(text) > columns - 1:
         text = text[:-1]
     return f"{text}…"

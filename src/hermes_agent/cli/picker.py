@@ -6,7 +6,6 @@ from typing import Any
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import BufferControl, FormattedTextControl, HSplit, Layout, VSplit, Window
 from prompt_toolkit.output import Output, create_output
@@ -25,22 +24,20 @@ def application(title: str, state: Narrowed, keys: Any, output: Output | None) -
     """Build the screen: title, input line, list."""
     typed = Buffer(multiline=False, on_text_changed=lambda buffer: state.type(buffer.text))
     line = VSplit([Window(FormattedTextControl("> "), width=2), Window(BufferControl(typed), height=1)])
-    rows = Window(FormattedTextControl(lambda: fragments(state)), height=SHOWN, wrap_lines=False)
+    screen = output if output is not None else create_output(always_prefer_tty=True)
+    rows = Window(
+        FormattedTextControl(lambda: state.rows(screen.get_size().columns - 1)), height=SHOWN + 1, wrap_lines=False
+    )
     body = HSplit([Window(FormattedTextControl(f"{title}\n{HINT}"), height=2), line, rows])
     shown: Application[Choice | None] = Application(
         layout=Layout(body, focused_element=typed),
         key_bindings=bindings(state),
         input=keys,
-        output=output if output is not None else create_output(always_prefer_tty=True),
+        output=screen,
         erase_when_done=True,
     )
     shown.ttimeoutlen = 0.05  # so that Esc alone is heard at once
     return shown
-
-
-def fragments(state: Narrowed) -> StyleAndTextTuples:
-    """The list with its selection highlighted."""
-    return [("reverse" if marked else "", f"{'>' if marked else ' '} {row}\n") for marked, row in state.lines()]
 
 
 def bindings(state: Narrowed) -> KeyBindings:

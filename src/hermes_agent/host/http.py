@@ -17,7 +17,6 @@ import weakref
 from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 from hermes_agent.host.late import late, libraries
 
@@ -73,7 +72,8 @@ def _new_client(*, secure: bool, local: bool) -> httpx2.AsyncClient:
     verify = module.create_ssl_context(trust_env=not local) if secure else empty
     timeout = module.Timeout(None, connect=CONNECT_SECONDS)
     client: httpx2.AsyncClient
-    if not local and getproxies():  # Which proxy an address goes through is for the client to say, a pool for each.
+    # Which proxy an address goes through is for the client to say, a pool for each.
+    if not local and late("urllib.request:getproxies")():
         limits = module.Limits(
             max_connections=MAX_CONNECTIONS,
             max_keepalive_connections=KEPT_CONNECTIONS,

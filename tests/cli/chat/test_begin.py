@@ -126,7 +126,7 @@ def test_a_broken_config_is_said_at_the_start_and_in_the_status_line(at_terminal
 
     terminal = at_terminal()
 
-    terminal.wait_for("max_turns", "The last good", "! config.yaml", "custom/test-model")
+    terminal.wait_for("max_turns", "good settings are used.", "! config.yaml", "custom/test-model")
 
 
 def test_the_first_prompt_comes_before_the_renderer_is_loaded(at_terminal: Open):

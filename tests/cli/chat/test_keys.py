@@ -154,7 +154,7 @@ def test_the_search_shows_its_match_and_enter_takes_it_into_the_input(at_termina
     terminal.wait_for("> the quick fox\nI-search backward: quick")
     terminal.send("\r")
     terminal.wait_until(lambda: "I-search" not in terminal.text, "the end of the search")
-    terminal.send("\x05 jumps\r")
+    terminal.send(" jumps\r")
 
     terminal.wait_for("You said: 'the quick fox jumps'", IDLE)
 

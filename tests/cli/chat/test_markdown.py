@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,9 +69,9 @@ def test_no_line_ends_with_blanks():
 
 def test_tasks_have_boxes_and_rules_are_lines():
     assert plain(render("- [ ] open\n- [x] done\n  - [X] deep", 40)).split("\n") == [
-        " • ☐ open",
-        " • ☑ done",
-        "    • ☑ deep",
+        " ☐ open",
+        " ☑ done",
+        "    ☑ deep",
     ]
     assert plain(render("---", 10)) == "─" * 10
 
@@ -91,3 +93,9 @@ def test_links_are_for_the_terminal_and_their_addresses_can_be_read():
     expected = "a link (https://x.org/a) and https://x.org/b. [picture: pic]\n(https://x.org/p.png)"
     assert [line.rstrip() for line in plain(shown).split("\n")] == expected.split("\n")
     assert plain(render("<https://x.org/c>", 60)) == "https://x.org/c"
+
+
+def test_code_has_no_colour_that_a_light_ground_swallows():
+    code = '```python\n@cached\nclass A(int):\n    """Words."""\n    def f(self) -> str: return "x" or 1  # why\n```'
+    codes = {code for found in re.findall(r"\x1b\[([0-9;]+)m", render(code, 80)) for code in found.split(";")}
+    assert {"32", "35"} < codes <= {"0", "1", "2", "32", "35", "36", "49"}

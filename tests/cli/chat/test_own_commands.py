@@ -4,7 +4,7 @@ import asyncio
 import base64
 from pathlib import Path
 
-from hermes_agent.cli.chat.own_command import MOST_TOLD, OwnCommand, Ran
+from hermes_agent.cli.chat.own_commands import MOST_TOLD, OwnCommand, Ran
 from hermes_agent.core.messages import Message, Origin, Role, Text
 from hermes_agent.core.shown import additions, words_of
 from tests.cli.chat.conftest import Open
@@ -22,6 +22,21 @@ def test_an_own_command_is_shown_and_told_to_the_model(at_terminal: Open):
     terminal.send("why?\r")
 
     terminal.wait_for("> why?\n  + ! echo one; echo two; exit 4 [exit 4], 2 lines", "! echo one", r"one\ntwo", IDLE)
+
+
+def test_what_was_run_before_a_new_session_is_not_told_there(at_terminal: Open):
+    terminal = at_terminal()
+    terminal.wait_for("new session")
+    terminal.send("hello\r")
+    terminal.wait_for("You said: 'hello'", IDLE)
+    terminal.send("!echo secret-word\r")
+    terminal.wait_for("✓ ! echo secret-word")
+    terminal.send("/clear\r")
+    terminal.wait_for("New session")
+
+    terminal.send("again\r")
+
+    terminal.wait_for("You said: 'again'", IDLE)
 
 
 def test_escape_stops_an_own_command(at_terminal: Open):

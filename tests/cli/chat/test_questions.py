@@ -35,3 +35,11 @@ def test_a_narrow_terminal_breaks_between_words_and_leaves_the_meanings_out():
     asked = replace(APPROVAL, text="May I run this command for you now?\nrm x")
     lines = plain(question_lines(asked, 0, 24)).split("\n")
     assert lines[:4] == ["? May I run this command", "  for you now?", "  rm x", "  [o] once"]
+
+
+def test_on_a_terminal_of_few_rows_the_choices_and_the_command_come_before_the_words():
+    asked = replace(APPROVAL, text="May I run this? " + "It publishes. " * 9 + "\nrm -r build")
+    lines = plain(question_lines(asked, 0, 20, rows=12)).split("\n")
+    assert len(lines) <= 8
+    assert lines[-5:] == ["  rm -r build", "  [o] once", "  [s] session", "  [a] always", "  [d] deny"]
+    assert "…" in lines[-6]

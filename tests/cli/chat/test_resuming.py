@@ -2,7 +2,7 @@ from hermes_agent.cli.chat.chat_session import Status
 from hermes_agent.cli.chat.resuming import in_view, replay, retell
 from hermes_agent.core.events import Answered, Asked, Durable, Entry, MessageTaken, Outcome, RunStarted, Undone
 from hermes_agent.core.messages import Origin, said
-from tests.cli.chat.test_transcript import ended, replied, shown, tool_ended
+from tests.cli.chat.test_transcript import TOOL, ended, replied, shown, tool_ended
 
 ASKED = Asked(question="q", text="May I?", choices=("once", "deny"), purpose="approval")
 
@@ -62,3 +62,13 @@ def test_what_was_answered_or_ended_is_not():
     assert taken_up(RunStarted(), ASKED, answered) == (True, [], 3, 0)
     assert taken_up(RunStarted(), ASKED, ended(Outcome.STOPPED, "")) == (False, [], 3, 0)
     assert taken_up() == (False, [], 0, 0)
+
+
+def test_a_call_that_was_under_way_is_shown_as_running_and_one_that_ended_is_not():
+    transcript, _ = shown()
+    replay(log(RunStarted(), took("one"), replied(""), TOOL), transcript, Status(model="m", window=1000))
+    assert [call.summary for call in transcript.calls.values()] == [TOOL.summary]
+
+    transcript, _ = shown()
+    replay(log(RunStarted(), TOOL, tool_ended()), transcript, Status(model="m", window=1000))
+    assert not transcript.calls

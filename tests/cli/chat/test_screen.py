@@ -12,7 +12,7 @@ from prompt_toolkit.application import Application
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 
-from hermes_agent.cli.chat.screen import END_FRAME, Screen, terminal
+from hermes_agent.cli.chat.screen import END_FRAME, Screen, reflows, rows_over, terminal
 from hermes_agent.testing.clock import FakeClock
 
 
@@ -89,3 +89,22 @@ def test_the_last_column_stays_free(screen: Screen):
 
 def test_the_terminal_is_not_asked_where_its_cursor_is(screen: Screen):
     assert not screen.output.responds_to_cpr
+
+
+def test_lines_that_a_narrower_terminal_breaks_are_counted():
+    assert rows_over([0, 40, 41, 80, 81, 3], 40) == 4
+    assert rows_over([80], 80) == 0
+
+
+@pytest.mark.parametrize(
+    ("variables", "breaks"),
+    [
+        ({"TERM": "xterm-256color"}, True),
+        ({"TERM": "tmux-256color", "TMUX": "x", "STY": "y"}, True),
+        ({"TERM": "xterm", "XTERM_VERSION": "XTerm(379)"}, False),
+        ({"TERM": "linux"}, False),
+        ({"TERM": "screen", "STY": "1.pts"}, False),
+    ],
+)
+def test_terminals_that_cut_lines_instead_of_breaking_them_are_known(variables: dict[str, str], breaks: bool):
+    assert reflows(variables) is breaks

@@ -195,7 +195,7 @@ def test_a_limit_says_what_the_reply_did_not():
 
 def test_a_failure_and_a_notice_are_visible():
     transcript, lines = shown(RunStarted(), Notice(text="Careful.", level="warning"), ended(Outcome.FAILED, "No key."))
-    assert lines == ["Careful.", "✗ No key."]
+    assert lines == ["! Careful.", "✗ No key."]
     assert not transcript.running
 
 
@@ -236,7 +236,7 @@ def test_a_reply_in_pieces_that_stays_cut_is_shown_once():
     events = (RunStarted(), replied("One, "), replied("two."), ended(Outcome.LIMIT, f"One, two.\n\n{STILL_CUT}"))
     _, lines = shown(*events)
     assert lines[:4] == ["One, ", "", "two.", ""]
-    assert " ".join(lines[4:]) == f"■ {STILL_CUT}"
+    assert " ".join(line.strip() for line in lines[4:]) == f"■ {STILL_CUT}"
 
 
 @given(st.lists(st.sampled_from(["one\n", "\n", "- a\n", "```\n", "x", "\n\n"]), max_size=20), st.integers(0, 20))

@@ -51,7 +51,7 @@ async def yolo(desk: Desk, rest: str) -> Done:
 @command(
     "approvals",
     "List open approvals in all your sessions, answer them, or revoke one for good.",
-    arguments="[list|revoke ID|ID once|session|always|rule|deny [why]]",
+    arguments="[list|revoke ID|ID once/session/always/rule/deny [why]]",
     while_running=True,
 )
 async def approvals(desk: Desk, rest: str) -> Done:

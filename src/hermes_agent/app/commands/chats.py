@@ -27,7 +27,7 @@ USAGE = (
 @command(
     "topic",
     "Have several conversations in one chat.",
-    arguments="[create|switch|list|off] [NAME]",
+    arguments="[list|create|switch|off] [NAME]",
     while_running=True,
     at_once=True,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shlex
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from hermes_agent.app.intake import Intake, Part, Taken, named, spool
+from hermes_agent.cli.picker_choices import Choice
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import Origin, Text
@@ -96,6 +98,11 @@ class FileIndex:
         self._read = ("", 0.0)
         self._names: list[str] = []
 
+    @property
+    def folder(self) -> str:
+        """The working folder."""
+        return self._folder()
+
     def names(self) -> list[str]:
         """Paths relative to the folder, at most 20,000 and those that were found within a second."""
         folder, now = self._folder(), time.monotonic()
@@ -108,6 +115,25 @@ class FileIndex:
                     break
             self._read = (folder, time.monotonic())
         return self._names
+
+
+def file_choices(files: FileIndex, begun: str) -> list[Choice]:
+    """What an `@` may name: the entries of the folder that is typed (`begun`; hidden ones behind a dot), then files
+    anywhere below the working folder. Blocks."""
+    head, hidden = (begun[:-1], True) if begun.endswith(".") and not begun.endswith("..") else (begun, False)
+    found = {f"{head}{name}": "" for name in _entries(Path(files.folder, Path(head).expanduser()), hidden=hidden)}
+    if not head.startswith(("/", "~", ".")):
+        found |= {name: "" for name in files.names() if not any(part.startswith(".") for part in name.split("/"))}
+    return [Choice(name=name, line=f"@{name}" if name.endswith("/") else f"{at(name)} ", sends=False) for name in found]
+
+
+def _entries(folder: Path, *, hidden: bool) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted((entry.name, entry.is_dir()) for entry in entries if entry.name.startswith(".") == hidden)
+    except OSError:
+        return []
+    return [f"{name}/" if is_folder else name for name, is_folder in found[:MOST_FILES] if name.isprintable()]
 
 
 def pasted_files(pasted: str) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 
 from hermes_agent.app.operations.background import count_commands, is_reviewing, unserved
@@ -213,8 +214,8 @@ class Chat:
             self.status.session = self.chat_session.session
             self._watch(0)
         else:
-            self.status = self.chat_session.status()
-            self.status.more = self._states
+            self.own.outputs()  # What was run for the other session is none of this one's.
+            self.status = replace(self.chat_session.status(), more=self._states)
             await self._resume()
 
     async def _resume(self) -> None:

@@ -59,7 +59,9 @@ def names() -> list[Name]:
 
 def usage(line: str) -> str:
     """Usage hint of the command that a line begins with; empty if it is none or takes no arguments."""
-    word = line[1:].split(maxsplit=1)[0] if line.startswith("/") and line[1:].strip() else ""
+    if not line.startswith("/") or not line[1:].strip():
+        return ""
+    word = line[1:].split(maxsplit=1)[0]
     name = ALIASES.get(word, word)
     found = next((each for each in names() if each.name == name and each.arguments), None)
     return f"/{word} {found.arguments}" if found is not None else ""

@@ -9,11 +9,11 @@ from prompt_toolkit.application import Application
 
 from hermes_agent.app.system import System
 from hermes_agent.cli.chat.chat import Chat, open_chat
-from hermes_agent.cli.chat.completion import ChatHistory
+from hermes_agent.cli.chat.chat_session import names
 from hermes_agent.cli.chat.keys import ESCAPE_SECONDS, Keyboard, Typed
-from hermes_agent.cli.chat.panel import Live, Panel
+from hermes_agent.cli.chat.panel import ChatHistory, Live, Panel
 from hermes_agent.cli.chat.pictures import drawing
-from hermes_agent.cli.chat.screen import Screen, terminal
+from hermes_agent.cli.chat.screen import Screen, reflows, terminal
 from hermes_agent.cli.options import Invocation
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import environment
@@ -38,13 +38,13 @@ async def run_full(runtime: System, invocation: Invocation) -> None:
     try:
         keyboard, typed = Keyboard(chat, panel, lines.put_nowait), Typed()
         app = panel.application(keyboard.bindings(), typed, colours=colours)
-        app.ttimeoutlen = ESCAPE_SECONDS
+        app.ttimeoutlen, app.reflows = ESCAPE_SECONDS, reflows(variables)
         chat.outgoing.give_back, chat.own.copy = keyboard.give_back, screen.copy
         chat.changed = lambda: show(chat, screen, app)
         # What is typed while the greeting is written is for the input, Enter included.
         with typed.raw_mode():
             await chat.begin()
-            spawn(chat.chat_session.see_skills(), name="chat: skills to complete")
+            spawn(prepare_menu(chat), name="chat: what a slash offers")
             async with asyncio.TaskGroup() as group:
                 sending = group.create_task(hand_on(chat, lines))
                 await screen.run(app, lambda: chat.moves)
@@ -53,6 +53,12 @@ async def run_full(runtime: System, invocation: Invocation) -> None:
         chat.close()
     if farewell := chat.farewell():
         screen.say(f"\n{farewell}")
+
+
+async def prepare_menu(chat: Chat) -> None:
+    """Load what a slash offers, once the input is there."""
+    await chat.chat_session.see_skills()
+    await asyncio.to_thread(names)
 
 
 async def hand_on(chat: Chat, lines: asyncio.Queue[str]) -> None:

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.input.vt100_parser import Vt100Parser
@@ -21,8 +21,8 @@ from prompt_toolkit.keys import Keys
 from hermes_agent.cli.chat.attaching import clipboard_picture, pasted_files
 from hermes_agent.cli.chat.chat import Chat
 from hermes_agent.cli.chat.panel import Panel
-from hermes_agent.cli.chat.picker import SHOWN
 from hermes_agent.cli.chat.text import YELLOW, clean
+from hermes_agent.cli.picker_choices import SHOWN
 from hermes_agent.core.answers import TOO_SOON, keys_of
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Asked
@@ -34,7 +34,7 @@ ALONE = 0.5
 LEAVE_SECONDS = 2.0
 """How long a second Ctrl-C leaves."""
 LEAVE_HINT = "Ctrl-C again leaves"
-MOVES = {"up": -1, "c-p": -1, "down": 1, "c-n": 1, "tab": 1, "pageup": -SHOWN, "pagedown": SHOWN}
+MOVES = {"up": -1, "c-p": -1, "s-tab": -1, "down": 1, "c-n": 1, "pageup": -SHOWN, "pagedown": SHOWN}
 """Keys that move the mark of a picker, and by how much."""
 LONE_ESCAPE = Keys.F24
 """Stands for the Escape key where nothing follows it; with a following key, terminals send it for Alt."""
@@ -61,7 +61,8 @@ class Keyboard:
     def bindings(self) -> KeyBindings:
         """All key bindings."""
         keys = KeyBindings()
-        keys.add(LONE_ESCAPE, filter=is_searching)(search.accept_search)
+        for key in (LONE_ESCAPE, "enter"):
+            keys.add(key, filter=is_searching)(take_found)
         keys.add(LONE_ESCAPE, filter=~is_searching)(self._escape)
         keys.add("up", filter=~is_searching & Condition(self._may_take_back))(
             lambda _: spawn(self._chat.outgoing.take_back(), name="take back")
@@ -70,8 +71,7 @@ class Keyboard:
         keys.add(Keys.BracketedPaste)(self._paste)
         keys.add("c-j")(new_line)
         keys.add("escape", "enter")(new_line)
-        keys.add("tab")(self._complete)
-        keys.add("s-tab")(lambda event: event.current_buffer.complete_previous())
+        keys.add("tab", filter=~is_searching)(lambda _: self._panel.picker.when_loaded(self._take))
         keys.add("c-c", filter=~is_searching)(self._interrupt)
         keys.add(Keys.SIGINT)(self._interrupt)
         keys.add("c-d", filter=~is_searching & Condition(lambda: not self._panel.buffer.text))(
@@ -81,18 +81,10 @@ class Keyboard:
         keys.add("c-g", filter=~is_searching)(self._edit)
         keys.add("c-v")(self._paste_picture)
         picks = Condition(lambda: self._panel.picker.is_open)
-        for key, by in {
-            "up": -1,
-            "c-p": -1,
-            "down": 1,
-            "c-n": 1,
-            "pageup": -SHOWN,
-            "pagedown": SHOWN,
-            "tab": 1,
-        }.items():
+        for key, by in MOVES.items():
             keys.add(key, filter=~is_searching & picks)(lambda _, by=by: self._panel.picker.move(by))
-        keys.add("c-t")(self._toggle_thoughts)
-        keys.add("c-o")(self._unfold)
+        keys.add("c-t")(lambda _: self._show(self._chat.toggle_thoughts))
+        keys.add("c-o")(lambda _: self._show(self._chat.transcript.unfold))
         keys.add("c-l")(lambda event: event.app.renderer.clear())
         keys.add("c-z")(lambda event: event.app.suspend_to_background())
         for key in (*digits, *ascii_lowercase):
@@ -101,10 +93,6 @@ class Keyboard:
 
     def _enter(self, _: KeyPressEvent) -> None:
         buffer = self._panel.buffer
-        if buffer.complete_state is not None and buffer.complete_state.current_completion is not None:
-            buffer.complete_state = None
-            if not buffer.text.startswith("/"):
-                return
         if buffer.document.text_before_cursor.endswith("\\"):
             buffer.delete_before_cursor()
             buffer.insert_text("\n")
@@ -125,11 +113,19 @@ class Keyboard:
         if picker.opens(buffer.text):
             buffer.insert_text(" ")
             return False
-        if not picker.is_open or (pick := picker.chosen) is None or buffer.text.rstrip() == pick.line.rstrip():
-            return True
-        buffer.text = pick.line
-        buffer.cursor_position = len(pick.line)
-        return pick.sends
+        pick, before = picker.chosen, buffer.text
+        return pick is None or not self._take() or buffer.text.rstrip() == before.rstrip() or pick.sends
+
+    def _take(self) -> bool:
+        """Put the marked choice into the input; False if there is none."""
+        picker, buffer = self._panel.picker, self._panel.buffer
+        if (pick := picker.chosen) is None:
+            return False
+        document = buffer.document
+        written = document.text[: picker.start] + pick.line
+        buffer.document = Document(written + document.text_after_cursor, len(written))
+        self._panel.follow()
+        return True
 
     def _edit(self, event: KeyPressEvent) -> None:
         """Write the input in the editor of the person, pastes included."""
@@ -148,12 +144,9 @@ class Keyboard:
             self._chat.transcript.remark(str(error), YELLOW)
         self._chat.changed()
 
-    def _escape(self, event: KeyPressEvent) -> None:
-        """Escape: close the menu, else stop the run."""
-        buffer = event.current_buffer
-        if buffer.complete_state is not None:
-            buffer.cancel_completion()
-        elif self._panel.picker.is_open:
+    def _escape(self, _: KeyPressEvent) -> None:
+        """Escape: close the list, else stop the run."""
+        if self._panel.picker.is_open:
             self._panel.picker.close()
         elif self._chat.can_halt:
             self._chat.halt()
@@ -169,17 +162,6 @@ class Keyboard:
 
     def _paste(self, event: KeyPressEvent) -> None:
         event.current_buffer.insert_text(pasted_files(event.data) or self._pastes.shown(event.data))
-
-    def _complete(self, event: KeyPressEvent) -> None:
-        buffer = event.current_buffer
-        if buffer.complete_state is not None:
-            buffer.complete_next()
-        elif buffer.text.startswith("/") and buffer.completer is not None:  # At once: the menu may not be there yet.
-            found = buffer.completer.get_completions(buffer.document, CompleteEvent(completion_requested=True))
-            if (first := next(iter(found), None)) is not None:
-                buffer.apply_completion(first)
-        else:
-            buffer.start_completion(select_first=True)
 
     def _interrupt(self, event: KeyPressEvent) -> None:
         """Ctrl-C: stop the run; else clear the input; else, the second time, leave."""
@@ -205,12 +187,8 @@ class Keyboard:
         self._armed = False
         self._panel.hint = ""
 
-    def _toggle_thoughts(self, _: KeyPressEvent) -> None:
-        self._chat.toggle_thoughts()
-        self._chat.changed()
-
-    def _unfold(self, _: KeyPressEvent) -> None:
-        self._chat.transcript.unfold()
+    def _show(self, act: Callable[[], None]) -> None:
+        act()
         self._chat.changed()
 
     def _choice(self, key: str) -> str | None:
@@ -232,6 +210,12 @@ class Keyboard:
         if asked is not None and self._chat.question is asked and self._panel.buffer.text == key:
             self._panel.clear()
             await self._chat.answer(keys_of(asked)[key])
+
+
+def take_found(event: KeyPressEvent) -> None:
+    """Put the found line into the input, to be gone on with."""
+    search.accept_search.call(event)
+    event.current_buffer.cursor_position = len(event.current_buffer.text)
 
 
 def new_line(event: KeyPressEvent) -> None:

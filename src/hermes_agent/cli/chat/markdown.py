@@ -11,10 +11,21 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import CodeBlock, Heading, HorizontalRule, ListItem, Markdown, MarkdownElement, TableElement
+from rich.markdown import (
+    CodeBlock,
+    Heading,
+    HorizontalRule,
+    ListItem,
+    Markdown,
+    MarkdownContext,
+    MarkdownElement,
+    Paragraph,
+    TableElement,
+)
 from rich.rule import Rule
 from rich.segment import Segment
-from rich.syntax import Syntax
+from rich.style import Style
+from rich.syntax import ANSISyntaxTheme, Syntax
 from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
@@ -22,8 +33,18 @@ from rich.theme import Theme
 from hermes_agent.cli.chat.blocks import FENCE, closes, fence_of, is_code
 from hermes_agent.cli.chat.text import clean
 
-# The sixteen colours of the terminal's own palette, so that it is readable on light and dark ones.
-CODE_THEME = "ansi_dark"
+# The terminal's own palette without its bright colours and yellow, so that it is readable on light and dark ones.
+CODE_COLOURS = {
+    "Comment": "dim",
+    "Keyword Operator.Word Name.Decorator Name.Tag": "magenta",
+    "Keyword.Type Name.Builtin Literal.Number Generic.Subheading": "cyan",
+    "Name.Function Name.Class Generic.Heading": "bold",
+    "Literal.String Generic.Inserted": "green",
+    "Generic.Deleted": "red",
+}
+CODE_THEME = ANSISyntaxTheme(
+    {tuple(kind.split(".")): Style.parse(style) for kinds, style in CODE_COLOURS.items() for kind in kinds.split()}
+)
 PARSER = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
 BOX = re.compile(r"\[([ xX])\] ")
 BOXES = {" ": "☐ ", "x": "☑ "}
@@ -68,7 +89,18 @@ class BareCode(CodeBlock):
 
 
 class DottedItem(ListItem):
-    """Renders numbered list items as `1. one`."""
+    """Renders numbered list items as `1. one`, and those of a task list with their box in the place of the bullet."""
+
+    bullet = "•"
+
+    def on_child_close(self, context: MarkdownContext, child: MarkdownElement) -> bool:
+        if isinstance(child, Paragraph) and child.text.plain.startswith(tuple(BOXES.values())):
+            self.bullet, child.text = child.text.plain[0], child.text[2:]
+        return super().on_child_close(context, child)
+
+    def render_bullet(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for place, segment in enumerate(super().render_bullet(console, options)):
+            yield Segment(f" {self.bullet} ") if place == 0 else segment
 
     def render_number(self, console: Console, options: ConsoleOptions, number: int, last_number: int) -> RenderResult:
         numeral = f"{number}. ".rjust(len(str(last_number - 1)) + 3)
@@ -100,6 +132,9 @@ class Line(HorizontalRule):
         yield Rule(style="markdown.hr", characters="─")
 
 
+EMPTY = Markdown("", hyperlinks=True)
+
+
 class ChatMarkdown(Markdown):
     """Renders Markdown as models write it: line breaks are kept, and `Vec<T>` is text, not HTML."""
 
@@ -114,7 +149,7 @@ class ChatMarkdown(Markdown):
     }
 
     def __init__(self, markup: str) -> None:
-        super().__init__("", code_theme=CODE_THEME, hyperlinks=True)
+        vars(self).update(vars(EMPTY))  # The library makes a parser for each, which takes longer than the rest.
         self.markup = markup
         self.parsed = PARSER.parse(markup)
         _tick(self.parsed)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from hermes_agent.cli.chat.calls import Call
 from hermes_agent.cli.chat.chat_session import HERE, ChatSession
-from hermes_agent.cli.chat.own_command import OwnCommand
 from hermes_agent.cli.chat.text import one_line
 from hermes_agent.cli.chat.transcript import Transcript
 from hermes_agent.cli.output import table
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import ToolEnded
-from hermes_agent.core.messages import Message, Role, Text, ToolResult
+from hermes_agent.core.messages import Message, Origin, Role, Text, ToolResult
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import environment, reason, write_private
+from hermes_agent.host.process import CapturedProcess, open_piped
 
 OWN = tuple(f"/{each.name}" for each in HERE if each.name != "quit")
 FORMATS = {".md": "as_markdown", ".html": "as_html", ".jsonl": "as_jsonl"}
@@ -36,13 +37,90 @@ Escape, Ctrl-C     stop the run; what was queued comes back into the input
 Ctrl-C             when nothing runs: clear the input, then leave
 Up                 with an empty input: take back what was queued, to edit it
 Ctrl-D             leave
-Tab                complete /commands and @files; a message takes along the files that it names with @
+Tab                take the marked entry of a list; a message takes along the files that it names with @
 !command           run a command of your own; the model reads its output with your next message
 Ctrl-X Ctrl-E      write in $EDITOR (also Ctrl-G)
 Ctrl-V             attach the picture in the clipboard
 Up, Down, Ctrl-R   what was typed before
 Ctrl-O             the folded output of the latest call whole; again: of the one before
 Ctrl-T             thoughts whole or in short"""
+
+
+MOST_KEPT = 200_000
+"""Characters of the output that are kept."""
+MOST_TOLD = 20_000
+"""Characters of it that the model gets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """An ended command of the person: what it wrote, its exit code, and whether the person stopped it."""
+
+    command: str
+    output: str
+    code: int
+    stopped: bool = False
+
+    @property
+    def end(self) -> str:
+        """How it ended, as a tool's result says it."""
+        return f"[exit {self.code}{', stopped' if self.stopped else ''}]"
+
+    @property
+    def text(self) -> str:
+        """The output as a tool's result has it."""
+        return "\n".join(filter(None, (self.output.rstrip("\n"), self.end)))
+
+    def part(self, redact: Callable[[str], str]) -> Text:
+        """What the model is told with the next message."""
+        output = redact(self.output)
+        if len(output) > MOST_TOLD:
+            half = MOST_TOLD // 2
+            output = f"{output[:half]}\n[... {len(output) - MOST_TOLD:,} characters are left out ...]\n{output[-half:]}"
+        return Text(text=f"! {self.command} {self.end}:\n{output.rstrip()}\n\n", origin=Origin.TOOL)
+
+
+class OwnCommand:
+    """One command of the person: started in a folder with their shell and environment, without a wall and without
+    input."""
+
+    def __init__(self, command: str) -> None:
+        self.command = command
+        self._running: CapturedProcess | None = None
+        self._stopped = False
+
+    async def run(self, folder: str, environment: Mapping[str, str], show: Callable[[str], None]) -> Ran:
+        """Run it to its end; `show` gets each line. Raises `OSError` if it cannot be started."""
+        shell = environment.get("SHELL") or "/bin/sh"
+        argv = [shell, "-c", f"exec 2>&1\n{self.command}"]
+        self._running = await open_piped(argv, env=environment, data=None, cwd=folder)
+        kept: list[str] = []
+        size = 0
+        try:
+            while line := await self._next():
+                show(line)
+                size += len(line)
+                kept.append(line)
+                while size > MOST_KEPT and len(kept) > 1:
+                    size -= len(kept.pop(0))
+            return Ran(
+                command=self.command, output="".join(kept), code=await self._running.code(), stopped=self._stopped
+            )
+        finally:
+            await self._running.close()
+
+    async def stop(self) -> None:
+        """End it with all that it started."""
+        self._stopped = True
+        if self._running is not None:
+            await self._running.close()
+
+    async def _next(self) -> str:
+        assert self._running is not None
+        try:
+            return (await self._running.line()).decode("utf-8", "replace")
+        except ValueError:  # Longer than the reader holds.
+            return "[a very long line]\n"
 
 
 class OwnCommands:

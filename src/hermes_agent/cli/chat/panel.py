@@ -1,20 +1,22 @@
 """Layout of the full-screen chat below the scrollback: the unfinished part of the reply, the open question, the input
-with its menu, and the status line."""
+with its list and history, and the status line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+import json
+import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
 
-from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTuples
+from prompt_toolkit.history import History
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindingsBase
 from prompt_toolkit.layout import (
     BufferControl,
-    CompletionsMenu,
     ConditionalContainer,
     Dimension,
     FormattedTextControl,
@@ -26,16 +28,19 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
+from hermes_agent.cli.chat.attaching import FileIndex
 from hermes_agent.cli.chat.calls import FRAMES_PER_SECOND, SPINNER, running_line
 from hermes_agent.cli.chat.chat import Chat
 from hermes_agent.cli.chat.chat_session import usage
-from hermes_agent.cli.chat.completion import ChatCompleter, ChatHistory
-from hermes_agent.cli.chat.picker import SHOWN, Picker, picks_for
+from hermes_agent.cli.chat.picker import Picker
 from hermes_agent.cli.chat.questions import question_lines
-from hermes_agent.cli.chat.screen import Screen
+from hermes_agent.cli.chat.screen import ChatApplication, Screen
 from hermes_agent.cli.chat.text import CYAN, DIM, LINK, clean, elapsed, one_line, paint
 from hermes_agent.cli.chat.transcript import Transcript
+from hermes_agent.cli.picker_choices import SHOWN
 from hermes_agent.core.clock import Clock
+from hermes_agent.host.late import late
+from hermes_agent.host.paths import PRIVATE_FILE
 
 MOST_RENDERED = 20_000
 """Characters of an unfinished block that are still rendered with every frame; a longer one is shown as it is."""
@@ -119,26 +124,56 @@ class Live:
 FRAME = 0.05
 """Seconds between two frames at least."""
 INPUT_LINES = 10
-MENU_LINES = 8
+CHOICES = "hermes_agent.cli.chat.choices:choices_of"
 PICKER_LINES = Dimension(max=SHOWN + 1)
 STYLE = Style.from_dict(
     {
         "prompt": "bold ansicyan",
         "status": "ansibrightblack",
-        "completion-menu": "bg:default fg:default",
-        "completion-menu.completion": "bg:default fg:default",
-        "completion-menu.completion.current": "reverse",
-        "completion-menu.meta.completion": "bg:default ansibrightblack",
-        "completion-menu.meta.completion.current": "bg:default ansibrightblack",
-        "scrollbar.background": "",
-        "scrollbar.button": "",
     }
 )
 
 
-def chat_changed(chat: Chat) -> Callable[[], None]:
-    """Calls what the chat's `changed` is by then."""
-    return lambda: chat.changed()
+MOST_READ = 512 * 1024
+"""Bytes from the file's end that are read."""
+
+
+class ChatHistory(History):
+    """Input history of the chat in a file, one JSON string per message, newest last.
+
+    A message that begins with a space is not saved; if the file is unusable, the history is kept in memory.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+
+    def load_history_strings(self) -> Iterable[str]:
+        """The saved messages, newest first."""
+        try:
+            with self._path.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - MOST_READ))
+                lines = file.read().split(b"\n")
+        except OSError:
+            return
+        for line in reversed(lines):
+            with suppress(ValueError):
+                said = json.loads(line)
+                if isinstance(said, str):
+                    yield said
+
+    def store_string(self, string: str) -> None:
+        """Append a message to the file."""
+        with suppress(OSError):
+            handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE_FILE)
+            with os.fdopen(handle, "wb") as file:
+                file.write(json.dumps(string).encode() + b"\n")
+
+    def append_string(self, string: str) -> None:
+        """Add a message, unless it begins with a space or repeats the last one."""
+        if not string.startswith(" ") and string.strip() and self.get_strings()[-1:] != [string]:
+            super().append_string(string)
 
 
 class Panel:
@@ -147,21 +182,27 @@ class Panel:
     def __init__(self, chat: Chat, screen: Screen, live: Live, history: ChatHistory, clock: Clock) -> None:
         self.buffer = Buffer(
             multiline=True,
-            completer=ChatCompleter(lambda: chat.chat_session.folder, lambda: chat.chat_session.skills),
-            complete_while_typing=True,
             history=history,
             tempfile_suffix=".md",
         )
-        self.picker = Picker(partial(picks_for, chat.chat_session), chat_changed(chat))
-        self.buffer.on_text_changed += lambda _: self.picker.follow(self.buffer.text)
-        self.hint = ""
+        files = FileIndex(lambda: chat.chat_session.folder)
+        self.picker = Picker(
+            lambda wanted: late(CHOICES)(chat.chat_session, files, wanted),
+            lambda: chat.chat_session.skills,
+            lambda: chat.changed(),
+        )
+        # An earlier line that is fetched opens no list, which would take the arrow keys.
+        self.buffer.on_text_changed += lambda buffer: self.follow(opens=self._before.startswith(buffer.text))
+        self.buffer.on_cursor_position_changed += lambda _: self.follow(opens=False)
+        self.buffer.on_text_insert += lambda _: self.follow()
+        self.hint = self._before = ""
         self._shown = ("", 0.0)
         self._chat = chat
         self._screen = screen
         self._live = live
         self._clock = clock
 
-    def application(self, bindings: KeyBindingsBase, input_: Input, *, colours: bool) -> Application[None]:
+    def application(self, bindings: KeyBindingsBase, input_: Input, *, colours: bool) -> ChatApplication:
         """Build the application."""
         search = SearchToolbar(ignore_case=True)
         words = Window(
@@ -189,11 +230,10 @@ class Panel:
                 ConditionalContainer(
                     Window(FormattedTextControl(self._picks), height=PICKER_LINES, dont_extend_height=True), picks
                 ),
-                CompletionsMenu(max_height=MENU_LINES),
                 Window(),
             ]
         )
-        return Application(
+        return ChatApplication(
             layout=Layout(body, focused_element=words),
             key_bindings=bindings,
             style=STYLE,
@@ -208,6 +248,11 @@ class Panel:
         """Empty the input, which closes its menus."""
         self.buffer.reset()
         self.picker.follow("")  # A reset tells nobody that the text changed.
+
+    def follow(self, *, opens: bool = True) -> None:
+        """Tell the picker what is before the cursor."""
+        self._before = self.buffer.text
+        self.picker.follow(self.buffer.document.text_before_cursor, opens=opens)
 
     def seconds_shown(self) -> float:
         """Seconds since the open question appeared."""
@@ -229,7 +274,8 @@ class Panel:
             return ANSI("")
         if asked.question != self._shown[0]:
             self._shown = (asked.question, self._clock.monotonic())
-        return ANSI("\n" + question_lines(asked, len(self._chat.transcript.questions) - 1, self._screen.width))
+        others = len(self._chat.transcript.questions) - 1
+        return ANSI("\n" + question_lines(asked, others, self._screen.width, self._screen.height))
 
     def _picks(self) -> StyleAndTextTuples:
         return self.picker.rows(self._screen.width)

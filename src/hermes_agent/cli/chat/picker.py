@@ -1,139 +1,203 @@
-"""Picker of the chat: below the input, what can be chosen after a slash command, narrowed as the person types."""
+"""Picker of the chat: below the input, what can be chosen for the word that is typed: commands, their verbs, what they
+act on, and files behind an `@`."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 from hermes_agent.app.commands import ALIASES
-from hermes_agent.cli.chat.chat_session import ChatSession
-from hermes_agent.cli.chat.text import one_line
-from hermes_agent.cli.fuzzy import best
-from hermes_agent.cli.output import width
+from hermes_agent.cli.chat.chat_session import Name, names
+from hermes_agent.cli.picker_choices import Choice, Narrowed
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.host.late import late
 from hermes_agent.host.tasks import spawn
 
+OF_VERBS = (
+    ("agents", "show log say stop", "agents"),
+    ("approvals", "revoke", "approvals"),
+    ("cron", "show pause resume run remove runs", "jobs"),
+    ("goal", "show pause resume done clear check", "goals"),
+    ("kanban", "show", "cards"),
+    ("learn", "show diff undo approve reject", "lessons"),
+    ("mcp", "show test login", "servers"),
+    ("permissions", "revoke", "approvals"),
+    ("rollback", "diff", "checkpoints"),
+)
 PICKERS: dict[str, str] = {
-    "resume": "hermes_agent.cli.chat.choices:sessions",
-    "model": "hermes_agent.cli.chat.choices:models",
-    "rollback": "hermes_agent.cli.chat.choices:checkpoints",
-    "skills": "hermes_agent.cli.chat.choices:skills",
-    "reasoning": "hermes_agent.cli.chat.choices:levels",
-    "help": "hermes_agent.cli.chat.choices:commands",
-    "config": "hermes_agent.cli.chat.choices:settings",
+    "resume": "recent",
+    "model": "models",
+    "rollback": "checkpoints",
+    "skills": "skills",
+    "config": "settings",
+    "unpin": "pins",
+    **{f"{name} {verb}": source for name, verbs, source in OF_VERBS for verb in verbs.split()},
 }
-"""Command -> what gives that which can be chosen after it."""
-SHOWN = 8
-MOST_FOUND = 500
-LINE = re.compile(r"/([\w-]+) ([^\n]*)")
-VERBS = {"rollback": re.compile(r"diff\b"), "config": re.compile(r"\S+\s"), "permissions": re.compile(r".")}
-"""What follows a command where no picker opens, as it is another use of the command."""
+"""Command, or command and verb -> what can be chosen after it, as `choices` names it."""
 AT_ONCE = ("model", "resume", "rollback", "skills", "reasoning")
-"""Commands that open their picker where nothing follows them."""
+"""Commands that open their list where nothing follows them."""
+MENU = "/"
+WORD, FILE = re.compile(r"/[\w-]*"), re.compile(r"(?<!\S)@(\S*)$")
+LINE = re.compile(r"/([\w-]+) (?:([a-z]+) )?([^\n]*)")
+VERB = re.compile(r"(?:^\[?|\|)([a-z]+)\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pick:
-    """An entry of a picker: the input line that choosing it makes, what is shown, and whether the line is sent."""
+class Wanted:
+    """What can be chosen here: the list `key`, narrowed by `query`; choosing replaces the text from `start`. `source`
+    is empty for a list of words that may also be others: commands, verbs, files."""
 
-    line: str
-    label: str
-    about: str = ""
-    sends: bool = True
+    key: str
+    query: str
+    start: int = 0
+    source: str = ""
 
 
-async def picks_for(chat: ChatSession, command: str) -> list[Pick]:
-    """What can be chosen after that command; its lines use the name that was typed. Raises `HermesError`."""
+def wanted_in(before: str) -> Wanted | None:
+    """What the text before the cursor asks for; None for nothing."""
+    if WORD.fullmatch(before):
+        return Wanted(key=MENU, query=before)
+    if found := LINE.fullmatch(before):
+        name = ALIASES.get(found[1], found[1])
+        if found[2] and (source := PICKERS.get(f"{name} {found[2]}")):
+            return Wanted(key=f"{found[1]} {found[2]}", query=found[3], source=source)
+        source, query = PICKERS.get(name, ""), before[len(found[1]) + 2 :]
+        if (source and not (name == "config" and " " in query)) or (" " not in query and verbs(found[1])):
+            return Wanted(key=found[1], query=query, source=source)
+    if found := FILE.search(before):
+        head, slash, last = found[1].rpartition("/")
+        return Wanted(key=f"@{head}{slash}{'.' * last.startswith('.')}", query=found[1], start=found.start())
+    return None
+
+
+def verbs(command: str) -> list[Choice]:
+    """The words that the usage of a command names as alternatives: `[list|show|undo]`. What is whole with it is sent at
+    once: the first, which a command alone means too, and each where nothing may follow."""
     name = ALIASES.get(command, command)
-    found: list[Pick] = await late(PICKERS[name])(chat)
-    return [replace(each, line=each.line.replace(f"/{name} ", f"/{command} ", 1)) for each in found]
+    usage = next((each.arguments for each in names() if each.name == name), "")
+    is_whole = re.fullmatch(r"\[[a-z|]+\]", usage) is not None
+    return [
+        Choice(name=verb, line=f"/{command} {verb} ", sends=is_whole or (place == 0 and usage.startswith("[")))
+        for place, verb in enumerate(VERB.findall(usage) if "|" in usage else ())
+    ]
+
+
+def menu(skills: Sequence[tuple[str, str]]) -> list[Choice]:
+    """Commands, then skills, then other names of commands; a command shadows a skill of the same name."""
+    known = {each.name: each for each in names()}
+    shown = [_entry(each, each.name, each.summary) for each in known.values()]
+    shown += [
+        Choice(name=f"/{name}", about=does, line=f"/{name} ", sends=False) for name, does in skills if name not in known
+    ]
+    return shown + [
+        _entry(known[name], alias, f"{known[name].summary} (/{name})")
+        for alias, name in ALIASES.items()
+        if alias not in known
+    ]
+
+
+def _entry(command: Name, name: str, about: str) -> Choice:
+    needs = command.arguments and not command.arguments.startswith("[")
+    return Choice(name=f"/{name}", about=about, line=f"/{name} ", sends=not (needs or command.name in AT_ONCE))
 
 
 class Picker:
-    """State of the picker: follows the input line, and holds the choices of its command. `changed` is called when
-    they arrive."""
+    """State of the picker: follows the input, and holds the list that it asks for. `load` gets a list that takes a
+    while, `skills` are the names that a slash may lead to, `changed` is called when a list arrives."""
 
-    def __init__(self, load: Callable[[str], Awaitable[Sequence[Pick]]], changed: Callable[[], None]) -> None:
-        self._load, self._changed = load, changed
-        self._command = self._query = ""
-        self._picks: Sequence[Pick] | None = None
-        self._found: list[Pick] = []
-        self._marked = 0
-        self._closed = ""
-        self._problem = ""
+    def __init__(
+        self,
+        load: Callable[[Wanted], Awaitable[Sequence[Choice]]],
+        skills: Callable[[], Sequence[tuple[str, str]]],
+        changed: Callable[[], None],
+    ) -> None:
+        self._load, self._skills, self._changed = load, skills, changed
+        self._wanted: Wanted | None = None
+        self._list = Narrowed(())
+        self._closed = self._problem = ""
+        self._loading: list[Callable[[], object]] | None = None
 
     @property
     def is_open(self) -> bool:
         """Whether the picker is shown."""
-        return bool(self._command) and self._closed != self._command
+        wanted = self._wanted
+        return wanted is not None and wanted.key != self._closed and bool(wanted.source or self._list.found)
 
     @property
-    def chosen(self) -> Pick | None:
+    def chosen(self) -> Choice | None:
         """The marked choice; None if nothing fits."""
-        return self._found[self._marked] if self._found else None
+        return self._list.chosen if self.is_open else None
+
+    @property
+    def start(self) -> int:
+        """Where the text begins that choosing replaces."""
+        return self._wanted.start if self._wanted is not None else 0
 
     def opens(self, line: str) -> bool:
-        """Whether a line is a command alone that opens its picker."""
+        """Whether a line is a command alone that opens its list."""
         name = line.strip().removeprefix("/")
         return line.startswith("/") and ALIASES.get(name, name) in AT_ONCE and not line.endswith(" ")
 
-    def follow(self, line: str) -> None:
-        """Follow the input line: open, narrow or close."""
-        found = LINE.fullmatch(line)
-        command = found[1] if found else ""
-        name, query = ALIASES.get(command, command), found[2] if found else ""
-        if name not in PICKERS or ((other := VERBS.get(name)) and other.match(query)):
-            command = ""
-        if command != self._command:
-            self._command, self._picks, self._closed, self._problem = command, None, "", ""
-            if command:
-                spawn(self._fill(command), name=f"choices of /{command}")
-        self._query, self._marked = query, 0
-        self._narrow()
+    def follow(self, before: str, *, opens: bool = True) -> None:
+        """Follow the text before the cursor: open a list, narrow or close it. Without `opens` none is opened, as where
+        an earlier line is fetched."""
+        wanted = wanted_in(before)
+        is_new = wanted is not None and (self._wanted is None or wanted.key != self._wanted.key)
+        self._wanted = wanted if opens or not is_new else None
+        if self._wanted is None:
+            self._closed = ""
+        elif is_new:
+            self._begin(self._wanted)
+        else:
+            self._list.type(self._wanted.query)
 
     def move(self, by: int) -> None:
         """Move the mark."""
-        self._marked = max(0, min(len(self._found) - 1, self._marked + by))
+        self._list.move(by)
 
     def close(self) -> None:
-        """Close until another command is typed."""
-        self._closed = self._command
+        """Close until another list is asked for."""
+        self._closed = self._wanted.key if self._wanted is not None else ""
+
+    def when_loaded(self, act: Callable[[], object]) -> None:
+        """Act now, or when the list has arrived that the input asks for."""
+        if self._loading is None:
+            act()
+        else:
+            self._loading.append(act)
 
     def rows(self, columns: int) -> StyleAndTextTuples:
-        """The visible rows, each at most `columns` wide; the marked one is always visible."""
-        if self._picks is None or self._problem or not self._found:
-            words = self._problem or ("…" if self._picks is None else "(nothing fits: Enter sends it as it is)")
-            return [("class:status", f" {one_line(words, columns - 1)}")]
-        first = max(0, min(self._marked - SHOWN // 2, len(self._found) - SHOWN))
-        part = self._found[first : first + SHOWN]
-        room = max(8, min(max(width(each.label) for each in part), columns * 2 // 3 if columns >= 36 else columns - 3))
-        rows: StyleAndTextTuples = []
-        for place, each in enumerate(part, first):
-            label = one_line(each.label, room)
-            about = one_line(each.about, max(0, columns - room - 5)) if columns - room > 9 else ""
-            marked = place == self._marked
-            gap = " " * (room - width(label) + 2) if about else ""
-            rows += [("reverse" if marked else "", f"{'>' if marked else ' '} {label}"), ("class:status", gap + about)]
-            rows.append(("", "\n"))
-        rows[-1] = ("class:status", f"\n  {len(self._found):,} fit" if len(self._found) > SHOWN else "")
-        return rows
+        """The visible rows, each at most `columns` wide."""
+        loading = "…" if self._loading is not None else "(nothing fits: Enter sends it as it is)"
+        return self._list.rows(columns, self._problem or loading)
 
-    async def _fill(self, command: str) -> None:
+    def _begin(self, wanted: Wanted) -> None:
+        self._closed = self._problem = ""
+        self._loading = None
+        if wanted.key == MENU:
+            self._show(Narrowed(menu(self._skills()), by_name=True))
+        elif not (wanted.source or wanted.key.startswith("@")):
+            self._show(Narrowed(verbs(wanted.key), by_name=True))
+        else:
+            self._list, self._loading = Narrowed(()), []
+            spawn(self._fill(wanted), name=f"choices of {wanted.key}")
+
+    def _show(self, choices: Narrowed) -> None:
+        self._list = choices
+        if self._wanted is not None:
+            choices.type(self._wanted.query)
+
+    async def _fill(self, wanted: Wanted) -> None:
+        problem, found = "", Narrowed(())
         try:
-            picks, problem = await self._load(command), ""
+            found = Narrowed(await self._load(wanted))
         except HermesError as error:
-            picks, problem = (), str(error)
-        if command == self._command:
-            self._picks, self._problem = picks, problem
-            await asyncio.sleep(0)
-            self._narrow()
+            problem = str(error)
+        if self._wanted is not None and self._wanted.key == wanted.key:
+            acts, self._loading, self._problem = self._loading or (), None, problem
+            self._show(found)
+            for act in acts:
+                act()
             self._changed()
-
-    def _narrow(self) -> None:
-        self._found = best(self._query, self._picks or (), lambda each: f"{each.label} {each.about}", MOST_FOUND)

@@ -16,6 +16,7 @@ from hermes_agent.core.events import (
     RunEnded,
     RunStarted,
     ToolEnded,
+    ToolStarted,
     Undone,
 )
 from hermes_agent.core.shown import additions, plural, words_of
@@ -81,14 +82,19 @@ def replay(entries: Sequence[Entry], transcript: Transcript, status: Status) -> 
     for entry in entries:
         status.see(entry.event)
         match entry.event:
-            case RunStarted() | Asked():
+            case RunStarted() | Asked() | ToolStarted():
                 transcript.see(entry.event)
+            case ToolEnded(call_id=call_id):
+                transcript.calls.pop(call_id, None)
+            case Replied():
+                transcript.expect(entry.event)
             case Answered(question=question):
                 transcript.questions.pop(question, None)
             case RunEnded(outcome=outcome, text=text):
                 transcript.last_answer = text if outcome is Outcome.ANSWERED else transcript.last_answer
                 transcript.running = False
                 transcript.questions.clear()
+                transcript.calls.clear()
             case _:
                 pass
     return entries[-1].number if entries else 0

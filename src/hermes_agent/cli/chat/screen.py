@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TextIO
 
 from prompt_toolkit.application import Application
@@ -131,6 +131,34 @@ class Screen:
             self.refresh()
             if not busy():
                 self._busy.clear()
+
+
+class ChatApplication(Application[None]):
+    """The application at the bottom of the screen, which a narrower terminal leaves no copy of."""
+
+    reflows = True
+    """Whether the terminal breaks lines anew when its width changes."""
+
+    def _on_resize(self) -> None:
+        drawn, columns = self.renderer.last_rendered_screen, self.output.get_size().columns
+        if drawn is not None and self.reflows:
+            cursor = drawn.get_cursor_position(self.layout.current_window)
+            rows = (drawn.data_buffer[number] for number in range(cursor.y))
+            widths = [1 + max((at for at, cell in row.items() if cell.char != " "), default=-1) for row in rows]
+            if over := rows_over([*widths, cursor.x], columns):
+                self.output.cursor_up(over)
+        super()._on_resize()
+
+
+def rows_over(widths: Sequence[int], columns: int) -> int:
+    """How many rows more lines of these widths take on a terminal of so many columns."""
+    return sum(max(0, each - 1) // columns for each in widths)
+
+
+def reflows(variables: Mapping[str, str]) -> bool:
+    """Whether the terminal breaks lines anew when its width changes, as nearly all do."""
+    in_screen = variables.get("STY") and not variables.get("TMUX")
+    return not (variables.get("XTERM_VERSION") or variables.get("TERM") == "linux" or in_screen)
 
 
 def terminal(stream: TextIO, variables: Mapping[str, str]) -> Output:

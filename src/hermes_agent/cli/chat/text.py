@@ -13,6 +13,7 @@ LINK = re.compile("\x1b\\]8;[^\x07\x1b]*(?:\x07|\x1b\\\\)")
 """The begin or end of a link (OSC 8)."""
 SGR = re.compile(f"\x1b\\[[0-9;]*m|{LINK.pattern}")
 COLUMN = re.compile("^ *[-•] | {2,}")
+MARKED = ("? ", "↻ ", "■ ")
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
 
 
@@ -68,6 +69,12 @@ def paint(text: str, *codes: str) -> str:
 def plain(text: str) -> str:
     """The text without colour codes."""
     return SGR.sub("", text)
+
+
+def marked(text: str, columns: int) -> str:
+    """Wrapped words that ask for attention: with a yellow mark, as yellow words cannot be read on a light ground."""
+    mark, words = (text[0], text[2:]) if text[:2] in MARKED else ("!", text)
+    return f"{paint(mark, BOLD, YELLOW)} " + "\n  ".join(wrapped(words, columns - 2))
 
 
 def elapsed(seconds: float) -> str:

@@ -11,7 +11,20 @@ from hermes_agent.agent.stop import WITHDRAWN
 from hermes_agent.cli.chat.blocks import Blocks, is_code
 from hermes_agent.cli.chat.calls import Call, Folds, ended_lines, wished
 from hermes_agent.cli.chat.pictures import Draw, picture_lines
-from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, RED, YELLOW, clean, elapsed, hanging, one_line, paint, wrapped
+from hermes_agent.cli.chat.text import (
+    BOLD,
+    CYAN,
+    DIM,
+    RED,
+    YELLOW,
+    clean,
+    elapsed,
+    hanging,
+    marked,
+    one_line,
+    paint,
+    wrapped,
+)
 from hermes_agent.cli.output import width
 from hermes_agent.core.chat import UNREAD
 from hermes_agent.core.clock import Clock
@@ -195,6 +208,10 @@ class Transcript:
         if reply.partial:
             self.remark("(cut short)")
         self._last_reply = reply.message.text
+        self.expect(reply)
+
+    def expect(self, reply: Replied) -> None:
+        """Keep what calls a reply asks for: their starts may not be seen."""
         self._wished = {call.id: wished(call) for call in reply.message.tool_calls}
 
     def _see_rare(self, event: Event) -> None:
@@ -234,7 +251,7 @@ class Transcript:
         if any(notice.text.endswith(f"{UNREAD}: {words}") for words in self.withdrawn):
             return  # The person took it back here, and has it in the input.
         colour = {"info": DIM, "news": DIM, "warning": YELLOW, "error": RED}[notice.level]
-        self.remark(with_keys(notice) if notice.question else notice.text, YELLOW if notice.question else colour)
+        self.remark(f"? {with_keys(notice)}" if notice.question else notice.text, YELLOW if notice.question else colour)
 
     def _see_another_attempt(self, event: Retrying | Continuing) -> None:
         self.retrying = f"{one_line(event.reason, 200)} · attempt {event.attempt + 1} in {elapsed(event.delay)}"
@@ -294,14 +311,7 @@ class Transcript:
 
     def said(self, text: str, added: Sequence[str] = ()) -> None:
         """Show a person's message, and labels for what was `added` to it."""
-        lines = clean(text).strip("\n").split("\n")
-        if len(lines) > MOST_SAID_LINES:
-            over = len(lines) - MOST_SAID_LINES
-            lines = [*lines[:MOST_SAID_LINES], paint(f"… {over} more lines", DIM)]
-        if added:
-            labels = [one_line(label, self._page.width - 4) for label in added]
-            lines = [*filter(None, lines), *(paint(f"+ {label}", DIM) for label in labels)]
-        self._put(Kind.SAID, f"{paint('>', BOLD, CYAN)} " + "\n  ".join(lines))
+        self._put(Kind.SAID, f"{paint('>', BOLD, CYAN)} " + "\n  ".join(said_lines(text, added, self._page.width - 4)))
 
     def reply(self, text: str) -> None:
         """Show a whole reply."""
@@ -310,7 +320,9 @@ class Transcript:
 
     def remark(self, text: str, colour: str = DIM) -> None:
         """Show a line from the program."""
-        self._put(Kind.REMARK, paint("\n".join(wrapped(text, self._page.width)), colour))
+        columns = self._page.width
+        lines = marked(text, columns) if colour == YELLOW else paint("\n".join(wrapped(text, columns)), colour)
+        self._put(Kind.REMARK, lines)
 
     def answer(self, text: str) -> None:
         """Show a command's result."""
@@ -357,3 +369,13 @@ class Transcript:
             lines = f"\n{lines}"
         self._kind = kind
         self._page.write(lines)
+
+
+def said_lines(text: str, added: Sequence[str], columns: int) -> list[str]:
+    """The lines of a person's message, long ones folded, and a label for each thing that was added."""
+    lines = clean(text).strip("\n").split("\n")
+    if (over := len(lines) - MOST_SAID_LINES) > 0:
+        lines[MOST_SAID_LINES:] = [paint(f"… {over} more lines", DIM)]
+    if added:
+        lines = [*filter(None, lines), *(paint(f"+ {one_line(label, columns)}", DIM) for label in added)]
+    return lines
