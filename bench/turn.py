@@ -227,7 +227,7 @@ async def _of(folder: Path, size: int) -> list[Figure]:
             value=sorted(changed)[TIMES // 2],
             floor=least,
             unit="ms",
-            limit=3,
+            limit=5,
         ),
     ]
 

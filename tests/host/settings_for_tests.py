@@ -20,7 +20,7 @@ class Busy(StrEnum):
 class ModelSettings:
     default: str = setting("", "The model that answers, as `vendor/model`.")
     fallbacks: tuple[str, ...] = setting((), "Who answers when it does not.")
-    stall_seconds: float = setting(60.0, "Silence that ends an attempt.", least=1, was="model.silence")
+    stall_seconds: float = setting(60.0, "Silence that ends an attempt.", least=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class ServerSettings:
 class Settings:
     version: int = setting(1, "The version of these settings.", least=1)
     model: ModelSettings = section(ModelSettings, "Who answers.")
-    agent: AgentSettings = section(AgentSettings, "How a run goes.", was="runs")
+    agent: AgentSettings = section(AgentSettings, "How a run goes.")
     servers: dict[str, ServerSettings] = section(dict, "Model servers by name.")
     jailed: bool = setting(False, "Whether commands run in a jail.")
     reach: Literal["some", "on"] | bool | tuple[str, ...] = setting("some", "Whom commands reach.")

@@ -163,27 +163,3 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
     result = loaded(tmp_path, "#" * (1 << 21))
 
     assert "more than the 1,048,576 that are read" in result.notice
-
-
-def test_a_setting_under_its_old_name_is_taken_and_a_notice_names_the_new_one(tmp_path: Path) -> None:
-    home = home_at(tmp_path)
-    home.config_file.write_text("model:\n  silence: 7\nruns: {max_turns: 5}\n")
-
-    for found in (load(home, Settings, {}), load(home, Settings, {})):  # read, and as it was kept
-        assert (found.value.model.stall_seconds, found.value.agent.max_turns) == (7.0, 5)
-        assert found.sources == {"model.stall_seconds": "config.yaml:2", "agent.max_turns": "config.yaml:3"}
-        assert found.strict() is found
-        assert found.notice == (
-            f"{home.config_file}:2: `model.silence` is called `model.stall_seconds` now; the old name is taken in this "
-            f"version alone. {home.config_file}:3: `runs` is called `agent` now; the old name is taken in this version "
-            "alone."
-        )
-
-
-def test_an_old_name_beside_the_new_one_is_a_problem(tmp_path: Path) -> None:
-    (problem,) = loaded(tmp_path, "model:\n  silence: 7\n  stall_seconds: 8\n").problems
-
-    assert (problem.line, problem.text) == (
-        2,
-        "`model.stall_seconds` stands here under its old name too: take this one out.",
-    )

@@ -258,11 +258,6 @@ def test_an_unknown_key_names_the_nearest() -> None:
         known(Settings, "agent.maxturns")
 
 
-def test_an_old_key_names_the_one_it_has_now() -> None:
-    with pytest.raises(ConfigError, match=r"There is no setting `runs`\. Did you mean `agent`"):
-        known(Settings, "runs")
-
-
 def test_nothing_stands_under_a_path_that_leads_nowhere() -> None:
     assert plain_at({"a": {"b": 1}}, "a.b") == 1
     assert plain_at({"a": 1}, "a.b.c") is None

@@ -79,7 +79,7 @@ def test_a_class_that_no_file_can_hold_is_a_defect(schema: type) -> None:
 def test_a_setting_holds_what_a_manual_page_needs() -> None:
     made: Any = setting(3, "Words.", least=1)
 
-    assert (made.default, made.metadata) == (3, {"doc": "Words.", "least": 1, "most": None, "was": "", "form": ""})
+    assert (made.default, made.metadata) == (3, {"doc": "Words.", "least": 1, "most": None, "form": ""})
 
 
 def test_a_problem_is_written_so_that_an_editor_finds_the_line() -> None:

@@ -182,7 +182,6 @@ TEXTS: dict[str, tuple[Callable[[Shell], None], ...]] = {
     "app/hooks.py": (hooks,),
 }
 PLAIN = {
-    "tools/checkpoints/shadow.py": "a redirection and nothing else",
     "sandbox/piped.py": "limits of `jails`, a folder and a redirection",
 }
 HANDS_OVER = re.compile(r"""(["'](/bin/)?sh["']|_shell), *["']-c["']|entrypoint["'], *["']sh["']""")

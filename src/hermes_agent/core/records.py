@@ -1,4 +1,5 @@
-"""Decodes dataclasses from plain JSON values: the inverse of encoding, for the unions of this package.
+"""Decodes dataclasses from plain JSON values: the inverse of encoding, for the unions of this package; and the texts in
+such values.
 
 The `kind` field selects the class of a union. A missing field takes its default, and an unknown field is ignored,
 so that the log of a later version can still be read. Raises `ValueError` for values that do not fit.
@@ -92,3 +93,23 @@ def _record(record: Kind) -> Reviver:
         return record(**{name: revivers[name](value) for name, value in plain.items() if name in revivers})
 
     return build
+
+
+def with_texts(value: Plain, change: Callable[[str], object], *, keys: bool = False) -> Plain:
+    """The value with each string in it changed, at any depth; with `keys` also the names."""
+    match value:
+        case str():
+            return change(value)
+        case Mapping():
+            return {(change(key) if keys else key): with_texts(each, change, keys=keys) for key, each in value.items()}
+        case list() | tuple():
+            return [with_texts(each, change, keys=keys) for each in value]
+        case _:
+            return value
+
+
+def texts_in(value: Plain, *, keys: bool = False) -> list[str]:
+    """All these strings, in order."""
+    found: list[str] = []
+    with_texts(value, found.append, keys=keys)
+    return found

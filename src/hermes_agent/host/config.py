@@ -39,7 +39,7 @@ class Loaded(Generic[S]):
     """Loaded settings, usable whatever the state of the file.
 
     `sources` gives the origin of each value that is no default (`config.yaml:12`). `basis` says what `value` is made
-    of: the current file, the last good one, or the defaults. With `problems` or `notices` every surface shows `notice`.
+    of: the current file, the last good one, or the defaults. With `problems` every surface shows `notice`.
     `overridden` holds, by key, the file's value where an environment variable replaces it (None: none).
     """
 
@@ -49,14 +49,12 @@ class Loaded(Generic[S]):
     basis: Basis
     plain: PlainMap
     overridden: Mapping[str, Plain] = field(default_factory=dict)
-    notices: tuple[str, ...] = ()
 
     @property
     def notice(self) -> str:
-        """The problems of the file and what is used instead, or future ones, as a sentence; empty where there are
-        none."""
+        """The problems of the file and what is used instead, as a sentence; empty where there are none."""
         if not self.problems:
-            return " ".join(self.notices)
+            return ""
         more = f" (and {len(self.problems) - 1} more: `hermes config check`)" if len(self.problems) > 1 else ""
         return f"{self.problems[0]}{more} {self.remedy}"
 
@@ -95,7 +93,6 @@ def load(home: Home, schema: type[S], variables: Mapping[str, str] | None = None
         known = Checked(
             values=remembered["values"],
             lines=remembered["lines"],
-            notices=tuple(remembered.get("notices", ())),
         )
         return _loaded(schema, known, "file", variables)
     checked = _checked(content, schema, str(home.config_file))
@@ -112,7 +109,6 @@ def remember(home: Home, schema: type[Any], content: bytes, checked: Checked) ->
         "text": content.decode("utf-8", "replace"),
         "values": checked.values,
         "lines": checked.lines,
-        "notices": checked.notices,
     }
     with suppress(HomeError):
         write_private(home.last_good_config, json.dumps(kept).encode(), durable=False)
@@ -152,7 +148,6 @@ def _loaded(schema: type[S], checked: Checked, basis: Basis, variables: Mapping[
         basis=basis,
         plain=values,
         overridden=overridden,
-        notices=checked.notices,
     )
 
 

@@ -18,7 +18,7 @@ from hermes_agent.host.late import libraries
 from hermes_agent.host.locks import locked
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.paths import Home, read_small, write_private
-from hermes_agent.host.schema import Checked, Plain, PlainMap, Setting, find, plain_at, renamed_to, walk
+from hermes_agent.host.schema import Checked, Plain, PlainMap, Setting, find, plain_at, walk
 from hermes_agent.host.yaml_check import check, compose, parse_value
 
 TELLING = re.compile(r"(api_?key|token|secret|password|authorization|credential)s?$", re.IGNORECASE)
@@ -47,7 +47,7 @@ def known(schema: type[Any], key: str) -> Setting:
     """The setting of this key. Raises `ConfigError`, which names the nearest known key."""
     entry = find(schema, key) if key else None
     if entry is None:
-        near = renamed_to(schema, key) or nearest_key(key, (name for name, _ in walk(schema)))
+        near = nearest_key(key, (name for name, _ in walk(schema)))
         meant = f"Did you mean `{near}`?" if near else "`hermes config show --all` lists the settings."
         raise ConfigError(f"There is no setting `{key}`. {meant}")
     return entry

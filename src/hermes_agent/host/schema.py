@@ -65,7 +65,6 @@ class Setting:
     doc: str = ""
     least: float | None = None
     most: float | None = None
-    was: str = ""
     form: str = ""
 
     def fits(self, text: str) -> bool:
@@ -87,17 +86,14 @@ class Setting:
         return words + (" (or nothing)" if self.optional else "")
 
 
-def setting(
-    default: T, doc: str, *, least: float | None = None, most: float | None = None, was: str = "", form: str = ""
-) -> T:
-    """Declares a setting: default, description, inclusive bounds of a number, and the form of a text (`FORMS`). `was`
-    is its dotted key in the version before, which is still accepted, with a notice."""
-    return field(default=default, metadata={"doc": doc, "least": least, "most": most, "was": was, "form": form})
+def setting(default: T, doc: str, *, least: float | None = None, most: float | None = None, form: str = "") -> T:
+    """Declares a setting: default, description, inclusive bounds of a number, and the form of a text (`FORMS`)."""
+    return field(default=default, metadata={"doc": doc, "least": least, "most": most, "form": form})
 
 
-def section(made: Callable[[], T], doc: str, *, was: str = "") -> T:
+def section(made: Callable[[], T], doc: str) -> T:
     """Declares a subsection, or a table of named ones."""
-    return field(default_factory=made, metadata={"doc": doc, "was": was})
+    return field(default_factory=made, metadata={"doc": doc})
 
 
 def describe(schema: type[object]) -> Mapping[str, Setting]:
@@ -136,11 +132,6 @@ def find(schema: type[Any], key: str) -> Setting | None:
             return replace(entry, name=rest, kind="text", make=str, optional=True, default=None)
         case _:
             return None
-
-
-def renamed_to(schema: type[Any], key: str) -> str:
-    """The present key of a setting of the version before; empty for any other."""
-    return next((new for new, entry in walk(schema) if key and entry.was == key), "")
 
 
 def plain_at(plain: Plain, key: str) -> Plain:
@@ -247,10 +238,8 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """Result of checking a file. `values` holds only the valid ones, `lines` the line of each of them, `notices`
-    what is deprecated."""
+    """Result of checking a file. `values` holds only the valid ones, `lines` the line of each of them."""
 
     values: PlainMap
     lines: dict[str, int]
     problems: tuple[Problem, ...] = ()
-    notices: tuple[str, ...] = ()

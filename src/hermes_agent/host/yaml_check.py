@@ -21,11 +21,7 @@ from hermes_agent.host.schema import (
     Problem,
     Setting,
     describe,
-    find,
-    plain_at,
-    renamed_to,
     walk,
-    with_value,
 )
 
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -59,10 +55,8 @@ def check(content: bytes, schema: type[Any], file: str) -> Checked:
     reader = _Reader(schema=schema, file=file)
     values: PlainMap = {}
     if root is not None and not _is_null(root):
-        values = reader.taken_over(reader.section(root, schema, ""))
-    return Checked(
-        values=values, lines=reader.lines, problems=tuple(reader.problems), notices=tuple(map(str, reader.notices))
-    )
+        values = reader.section(root, schema, "")
+    return Checked(values=values, lines=reader.lines, problems=tuple(reader.problems))
 
 
 def parse_value(text: str, entry: Setting, key: str) -> tuple[Plain, str]:
@@ -129,8 +123,6 @@ class _Reader:
     file: str
     lines: dict[str, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
-    notices: list[Problem] = field(default_factory=list)
-    renamed: dict[str, tuple[Node, Plain]] = field(default_factory=dict)
     nodes: int = 0
 
     def problem(self, node: Node, text: str) -> None:
@@ -158,7 +150,7 @@ class _Reader:
         for name, (place, value) in self.entries(node, key, "a section").items():
             entry = known.get(name)
             if entry is None:
-                self.unknown(place, value, _join(key, name))
+                self.unknown(place, _join(key, name))
                 continue
             before = len(self.problems)
             read = self.value(value, entry, _join(key, name))
@@ -166,28 +158,12 @@ class _Reader:
                 values[name] = read
         return values
 
-    def unknown(self, place: Node, value: Node, key: str) -> None:
-        """A setting of the version before is read under its new name; any other name is a problem."""
-        new = renamed_to(self.schema, key)
-        if new and (entry := find(self.schema, new)):
-            self.renamed[new] = (place, self.value(value, entry, new))
-            words = f"`{key}` is called `{new}` now; the old name is taken in this version alone."
-            self.notices.append(Problem(file=self.file, line=place.start_mark.line + 1, text=words))
-            return
+    def unknown(self, place: Node, key: str) -> None:
         near = nearest_key(key, (known for known, _ in walk(self.schema)))
         meant = f" Did you mean `{near}`?" if near else " `hermes config show --all` lists the settings."
         if KEY_NAME.fullmatch(key) or re.fullmatch(r"\w+_api_key", key):
             meant = f" Keys belong into .env: `hermes config set {key.upper()}` saves one there."
         self.problem(place, f"unknown setting `{key}`.{meant}")
-
-    def taken_over(self, values: PlainMap) -> PlainMap:
-        """The values with those that stand under old names, unless the new one stands there too."""
-        for key, (place, value) in self.renamed.items():
-            if plain_at(values, key) is not None:
-                self.problem(place, f"`{key}` stands here under its old name too: take this one out.")
-            elif value is not None:
-                values = with_value(values, key, value)
-        return values
 
     def value(self, node: Node, entry: Setting, key: str) -> Plain:
         if entry.schema is None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from hermes_agent.core.messages import (
     File,
@@ -21,6 +20,7 @@ from hermes_agent.core.messages import (
     ToolResult,
     Trust,
 )
+from hermes_agent.core.records import with_texts
 from hermes_agent.learning.sources import Sources, class_of
 
 EXIT = re.compile(r"\bexit (-?\d{1,3})\b")
@@ -83,7 +83,7 @@ def _part(part: Part, trust: Trust, sources: Sources) -> Part:
             return replace(part, parts=(Text(text=stub(part), origin=Origin.RUNTIME),))
         case ToolCall(arguments=arguments):
             hidden = _withheld if trust is Trust.OUTSIDE else sources.masked
-            return replace(part, arguments=_masked(arguments, hidden), broken="")
+            return replace(part, arguments=with_texts(arguments, hidden), broken="")
         case Text(text=text, origin=origin) if trust is Trust.OUTSIDE or (trust and origin is not Origin.MODEL):
             return Text(text=f"[withheld: {len(text):,} characters of {origin.value}]", origin=Origin.RUNTIME)
         case Text(text=text):
@@ -96,18 +96,6 @@ def _part(part: Part, trust: Trust, sources: Sources) -> Part:
 
 def _withheld(text: str) -> str:
     return f"[withheld: {len(text):,} characters]"
-
-
-def _masked(value: Any, hidden: Callable[[str], str]) -> Any:  # noqa: ANN401 - arguments are JSON
-    match value:
-        case str():
-            return hidden(value)
-        case Mapping():
-            return {key: _masked(inner, hidden) for key, inner in value.items()}
-        case list() | tuple():
-            return [_masked(inner, hidden) for inner in value]
-        case _:
-            return value
 
 
 def _class_of(text: str, *, failed: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -13,6 +13,7 @@ from typing import Any
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import CassetteError
 from hermes_agent.core.messages import Message, ModelRequest, Prefix, TextDelta, ThinkingDelta
+from hermes_agent.core.records import texts_in, with_texts
 from hermes_agent.core.section import short_hash, tools_text
 from hermes_agent.host.paths import PRIVATE_FILE, reason, way_out
 from hermes_agent.replay.lines import (
@@ -83,32 +84,8 @@ class CassetteFile:
 
 def without_secrets(plain: Any, redact: Redact) -> Any:  # noqa: ANN401  any JSON value, and the same shape again
     """Redact every string in a JSON value, including keys, before encoding, since JSON escapes would hide a secret."""
-    joined = BETWEEN.join(_texts(plain))
-    return plain if redact(joined) == joined else _redacted(plain, redact)
-
-
-def _texts(plain: Any) -> Iterator[str]:  # noqa: ANN401  any JSON value
-    match plain:
-        case str():
-            yield plain
-        case Mapping():
-            for value in (*plain, *plain.values()):
-                yield from _texts(value)
-        case list() | tuple():
-            for value in plain:
-                yield from _texts(value)
-
-
-def _redacted(plain: Any, redact: Redact) -> Any:  # noqa: ANN401  any JSON value, and the same shape again
-    match plain:
-        case str():
-            return redact(plain)
-        case Mapping():
-            return {redact(key): _redacted(value, redact) for key, value in plain.items()}
-        case list() | tuple():
-            return [_redacted(value, redact) for value in plain]
-        case _:
-            return plain
+    joined = BETWEEN.join(texts_in(plain, keys=True))
+    return plain if redact(joined) == joined else with_texts(plain, redact, keys=True)
 
 
 def digest(value: object, redact: Redact) -> str:

@@ -1,6 +1,6 @@
-"""Records of commands on this machine, each a folder of small files; prepares them and starts time limits.
+"""Records of commands on this machine, each a folder of small files; starts time limits.
 
-exec/<group>/<name>/     moved there atomically: whoever does may start the command
+exec/<group>/<name>/     whoever makes it may start the command
     meta.json            the command and where it runs
     command              its text, where that is long
     pid                  made by the shell when it begins, or by its jail: its line of /proc/PID/stat
@@ -24,7 +24,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from errno import EEXIST, ENOTEMPTY
+from errno import EEXIST
 from fcntl import LOCK_EX, LOCK_NB, flock  # noqa: TID251 - whoever finds it locked goes on without
 from functools import cache
 from math import inf
@@ -221,62 +221,17 @@ def forget(records: Path, folders: Sequence[Path]) -> None:
 
 FILES = ("meta.json", "out", "exit", "env")
 """Empty ones stand for none."""
-PREFIX = ".spare."
 
 
-class PreparedShells:
-    """Creates records of commands below `folder`, and keeps one prepared, so that the next command starts faster."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._ready: list[Path] = []
-
-    def make(self) -> None:
-        """Prepare a record. Blocks; on failure the next one is created on demand."""
-        with suppress(OSError):
-            if not self._ready:
-                self._ready.append(self._made())
-
-    def claim(self, record: Path) -> None:
-        """Move a record there: whoever succeeds may start the command. Blocks for microseconds with a prepared one.
-        Raises `FileExistsError` where the id is taken."""
-        made = self._taken() or self._made()
-        try:
-            self._move(made, record)
-        except OSError as error:
-            self._ready.append(made)
-            if error.errno in (EEXIST, ENOTEMPTY):
-                raise FileExistsError(error.errno, error.strerror) from error
-            raise
-
-    def drop(self) -> None:
-        """Remove the prepared record, and those that killed programs left. Blocks."""
-        while made := self._taken():
-            shutil.rmtree(made, ignore_errors=True)
-        with suppress(OSError):  # Whoever comes next removes it.
-            for left in self._folder.glob(f"{PREFIX}*"):
-                if not Path("/proc", left.name.removeprefix(PREFIX).partition(".")[0]).exists():
-                    shutil.rmtree(left, ignore_errors=True)
-
-    def _taken(self) -> Path | None:
-        with suppress(IndexError):  # several threads may ask for the last one
-            return self._ready.pop()
-        return None
-
-    def _move(self, made: Path, record: Path) -> None:
-        """A folder takes the place of an empty one too; no record is ever empty."""
-        try:
-            made.rename(record)
-        except FileNotFoundError:
-            record.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            (made if made.is_dir() else self._made()).rename(record)
-
-    def _made(self) -> Path:
-        folder = self._folder / f"{PREFIX}{os.getpid()}.{os.urandom(4).hex()}"
-        folder.mkdir(parents=True, mode=0o700)
-        for name in FILES:
-            os.close(os.open(folder / name, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-        return folder
+def claim(record: Path) -> None:
+    """Make the record of a command: whoever does may start it. Blocks. Raises `FileExistsError` where there is one."""
+    try:
+        record.mkdir(mode=0o700)
+    except FileNotFoundError:
+        record.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        record.mkdir(mode=0o700)
+    for name in FILES:
+        os.close(os.open(record / name, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
 
 
 ENFORCER = Path(__file__).with_name("enforcer.py")

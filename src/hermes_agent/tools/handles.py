@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import Refused
 from hermes_agent.core.messages import ToolSchema
+from hermes_agent.core.records import texts_in, with_texts
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 from hermes_agent.host.paths import write_private
 from hermes_agent.tools.danger.shell import Simple, Unreadable, is_known, read
-from hermes_agent.tools.permission.requests import CODE, COMMAND, HANDLE, texts_in
+from hermes_agent.tools.permission.requests import CODE, COMMAND, HANDLE
 from hermes_agent.tools.settings import SecretUse
 from hermes_agent.tools.starting import lent_name
-from hermes_agent.tools.toolbox import with_texts
 
 CLIENTS = frozenset(("curl", "wget", "http", "https", "xh"))
 

@@ -16,6 +16,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import UnknownTool
 from hermes_agent.core.messages import Origin, ToolSchema
+from hermes_agent.core.records import with_texts
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 from hermes_agent.tools.schema import said
 
@@ -281,16 +282,3 @@ def _json_object(text: str) -> object:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
         return {}
-
-
-def with_texts(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401  any JSON value, and the same shape again
-    """The value with each string in it changed, at any depth."""
-    match value:
-        case str():
-            return change(value)
-        case Mapping():
-            return {key: with_texts(each, change) for key, each in value.items()}
-        case list() | tuple():
-            return [with_texts(each, change) for each in value]
-        case _:
-            return value

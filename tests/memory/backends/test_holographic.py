@@ -1,7 +1,6 @@
 """The memory on this machine."""
 
 import asyncio
-import json
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -36,13 +35,13 @@ from tests.databases import OpenAnother
 from tests.memory.harness import TOLD, Call, told
 
 
-def space_of(store: Store, folder: Path, space: str = "hermes", clock: FakeClock | None = None) -> Holographic:
-    return Holographic(store, space, clock or FakeClock(), folder / f"facts/{space}.json")
+def space_of(store: Store, space: str = "hermes", clock: FakeClock | None = None) -> Holographic:
+    return Holographic(store, space, clock or FakeClock())
 
 
 @pytest.fixture
 def memory(store: Store, tmp_path: Path) -> Holographic:
-    return space_of(store, tmp_path)
+    return space_of(store)
 
 
 def tools_of(memory: object) -> FactTools:
@@ -140,7 +139,7 @@ async def test_another_memory_keeps_no_trust():
 
 
 async def test_nobody_recalls_or_judges_what_another_was_told(store: Store, tmp_path: Path):
-    ann, bob = space_of(store, tmp_path, "ann"), space_of(store, tmp_path, "bob")
+    ann, bob = space_of(store, "ann"), space_of(store, "bob")
     await ann.add("The code word is heron.", TOLD)
 
     assert await bob.recall("code word heron") == []
@@ -150,7 +149,7 @@ async def test_nobody_recalls_or_judges_what_another_was_told(store: Store, tmp_
 
 
 async def test_another_process_recalls_what_this_one_was_told(open_another: OpenAnother, tmp_path: Path):
-    one, two = [space_of(await open_another(), tmp_path) for _ in range(2)]
+    one, two = [space_of(await open_another()) for _ in range(2)]
     await one.add("Tea is at four.", TOLD)
     assert await two.recall("tea") == ["Tea is at four. [fact 1]"]
     await one.add("Tea is green.", TOLD)
@@ -185,57 +184,6 @@ async def test_a_vector_that_somebody_spoilt_is_made_again(memory: Holographic, 
     await store.write(lambda tx: tx.run("UPDATE known_fact SET vector = $1", b"garbage"))
 
     assert await memory.recall("ann pays bob") == ["Ann pays Bob. [fact 2]", "Bob pays Ann. [fact 1]"]
-
-
-def save(memory: Holographic, content: str) -> None:
-    memory.file.parent.mkdir(parents=True, exist_ok=True)
-    memory.file.write_text(content)
-
-
-async def test_a_file_of_facts_is_taken_over_once_and_kept(open_another: OpenAnother, tmp_path: Path):
-    stores = [await open_another(), await open_another()]
-    both = [space_of(store, tmp_path) for store in stores]
-    kept = json.dumps([{"id": 4, "text": "Tea is at four.", "trust": 0.8}, {"id": 5, "text": ""}])
-    save(both[0], kept)
-
-    async with asyncio.TaskGroup() as group:
-        for each in both:
-            group.create_task(each.recall("tea"))
-
-    (fact,) = await stores[0].known_facts.in_force()
-    assert (fact.text, fact.trust) == ("Tea is at four.", 0.8)
-    assert not both[0].file.exists()
-    assert both[0].file.with_suffix(".json.taken-over").read_text() == kept
-
-
-async def test_a_crash_between_taking_over_and_renaming_brings_nothing_twice(store: Store, tmp_path: Path):
-    for _ in range(2):
-        memory = space_of(store, tmp_path)
-        save(memory, '[{"text": "Tea is at four."}]')
-        assert await memory.health() == "1 facts"
-
-
-async def test_who_gives_up_while_many_are_taken_over_finds_them_all_later(store: Store, tmp_path: Path):
-    memory = space_of(store, tmp_path)
-    save(memory, json.dumps([{"text": f"Number {number}."} for number in range(450)]))
-
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0):
-            await memory.recall("number")
-
-    assert await memory.health() == "450 facts"
-    assert len(await store.known_facts.log(limit=1_000)) == 450
-
-
-@pytest.mark.parametrize("content", ["{", '[{"text": 5}]', '[{"trust": 0.5}]', "\xff", "null"])
-async def test_a_damaged_file_is_said_and_left_alone(content: str, memory: Holographic):
-    save(memory, content)
-
-    with pytest.raises(HermesError, match="damaged"):
-        await memory.recall("tea")
-    with pytest.raises(HermesError, match="damaged"):
-        await memory.add("More.", TOLD)
-    assert memory.file.read_text() == content
 
 
 def of(text: str) -> list[str]:

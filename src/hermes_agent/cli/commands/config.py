@@ -128,7 +128,7 @@ def edit(surface: Surface) -> int:
 def check(surface: Surface) -> int:
     """Check config.yaml and .env, and show each error with its line."""
     loaded = surface.loaded
-    for text in (*map(str, loaded.problems), *loaded.notices, *surface.secrets.warnings):
+    for text in (*map(str, loaded.problems), *surface.secrets.warnings):
         say(text)
     if loaded.problems:
         remark(loaded.remedy)

@@ -14,26 +14,18 @@ from array import array
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
 from typing import TypeAlias
 
-import msgspec
-
 from hermes_agent.core.clock import Clock
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.tool import CallContext, tool
-from hermes_agent.host.locks import held
-from hermes_agent.host.paths import read_small
-from hermes_agent.host.tasks import spawn
 from hermes_agent.memory.backend import BackendFor, Exchange, Needs, SourceFor
 from hermes_agent.store.database import Store
 from hermes_agent.store.facts.facts import NewFact, Source
 from hermes_agent.store.facts.finding import Asked, Standing, search_words
 from hermes_agent.store.finding.question import STOP
 from hermes_agent.store.finding.terms import stemmed, surface, terms
-from hermes_agent.store.versions import Author
 
 Vector: TypeAlias = "array[float]"
 """Real and imaginary parts in turns, of length one as a whole; all zeros for nothing."""
@@ -89,12 +81,6 @@ def _bound(one: tuple[complex, ...], two: tuple[complex, ...]) -> tuple[complex,
 
 MOST_FACTS = 5_000
 LONGEST = 2_000
-LARGEST = 4 << 20
-"""Bytes of a file of facts that is taken over."""
-
-AT_ONCE = 200
-"""Facts of it that one commit takes over."""
-
 SHOWN = 5
 WORDS_COUNT, VECTORS_COUNT = 0.7, 0.3
 NEAR = 0.15
@@ -113,31 +99,18 @@ NAMES = re.compile(r"#\w+|\b[^\W\d_a-z][\w-]*")
 MOST_NAMES = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
-    """A fact in the file format of an earlier version, from which it is imported."""
-
-    text: str
-    trust: float = START
-
-
 class Holographic:
-    """Fact memory of one person, separated by `space`. An existing file of facts is imported once and then renamed."""
+    """Fact memory of one person, separated by `space`."""
 
-    def __init__(self, store: Store, space: str, clock: Clock, file: Path) -> None:
+    def __init__(self, store: Store, space: str, clock: Clock) -> None:
         self.space = space
-        self.file = file
         self._store, self._clock = store, clock
         self._vectors: dict[int, Vector] = {}
-        self._taken = False
-        self._taking: asyncio.Task[HermesError | None] | None = None
 
     async def health(self) -> str:
-        await self._ready()
         return f"{await self._store.known_facts.count(self.space)} facts"
 
     async def recall(self, query: str) -> Sequence[str]:
-        await self._ready()
         asked = await self._store.fact_finding.ask(self.space, search_words(query))
         await self._learn([each.id for each in asked.standing])
         best = await asyncio.to_thread(nearest, asked, self._vectors, seen(query), self._clock.now())
@@ -154,7 +127,6 @@ class Holographic:
         """Does nothing."""
 
     async def add(self, fact: str, source: Source, /) -> None:
-        await self._ready()
         if not fact or len(fact) > LONGEST:
             raise HermesError(f"holographic: a fact has 1 to {LONGEST:,} characters; this one has {len(fact):,}.")
         if await self._store.known_facts.count(self.space) >= MOST_FACTS:
@@ -163,13 +135,11 @@ class Holographic:
 
     async def judge(self, number: int, source: Source, *, helpful: bool) -> float:
         """Raise or lower the trust in a fact; its new trust. Raises `HermesError` for an unknown number."""
-        await self._ready()
         by = BETTER if helpful else -WORSE
         return await self._store.known_facts.judge(self.space, number, by, source, self._clock.now())
 
     async def retract(self, number: int, source: Source) -> str:
         """Retract a fact; its text. Raises `HermesError` for an unknown number."""
-        await self._ready()
         return (await self._store.known_facts.retract(self.space, number, source, self._clock.now())).text
 
     async def _learn(self, numbers: Sequence[int]) -> None:
@@ -179,40 +149,6 @@ class Holographic:
             self._vectors[each.id] = unpacked(each.vector) or seen(each.text)
         for gone in self._vectors.keys() - set(numbers):
             del self._vectors[gone]
-
-    async def _ready(self) -> None:
-        """Have the file taken over; who asks may give up before that is done, which goes on."""
-        if self._taken:
-            return
-        if self._taking is None or self._taking.done():
-            self._taking = spawn(self._refresh(), name=f"facts of {self.space}")
-        if error := await asyncio.shield(self._taking):
-            raise error
-        self._taken = True
-
-    async def _refresh(self) -> HermesError | None:
-        try:
-            if await asyncio.to_thread(self.file.exists):
-                async with held(self.file.with_suffix(".lock")):
-                    await self._take_over()
-        except HermesError as error:
-            return error
-        return None
-
-    async def _take_over(self) -> None:
-        content = await asyncio.to_thread(read_small, self.file, LARGEST)
-        if content is None:  # Another process was faster.
-            return
-        try:
-            found = msgspec.json.decode(content, type=list[Taken])
-        except msgspec.DecodeError as error:
-            raise HermesError(f"holographic: {self.file} is damaged ({error}); repair it or move it away.") from error
-        facts = await asyncio.to_thread(lambda: [made_of(each.text, each.trust) for each in found if each.text])
-        source = Source(author=Author.FOREGROUND)
-        for start in range(0, len(facts), AT_ONCE):  # Others want to write meanwhile.
-            some = facts[start : start + AT_ONCE]
-            await self._store.known_facts.take_over(self.space, some, source, self._clock.now())
-        await asyncio.to_thread(self.file.rename, self.file.with_suffix(".json.taken-over"))
 
 
 class FactTools:
@@ -247,9 +183,9 @@ class FactTools:
             raise ToolError(str(error)) from error
 
 
-def made_of(text: str, trust: float = START) -> NewFact:
+def made_of(text: str) -> NewFact:
     """A text as a new fact."""
-    return NewFact(text=text, names=names_in(text), vector=packed(seen(text)), trust=trust)
+    return NewFact(text=text, names=names_in(text), vector=packed(seen(text)), trust=START)
 
 
 def seen(text: str) -> Vector:
@@ -293,5 +229,4 @@ def worth(fact: Standing, now: float) -> float:
 
 def make(needs: Needs) -> Holographic:
     """Creates the backend on the store."""
-    file = needs.folder / "facts" / f"{needs.space}.json"
-    return Holographic(needs.store, needs.space, needs.clock, file)
+    return Holographic(needs.store, needs.space, needs.clock)

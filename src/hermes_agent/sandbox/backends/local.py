@@ -22,10 +22,10 @@ from hermes_agent.sandbox.executions import (
     KEPT,
     NOBODY,
     Meta,
-    PreparedShells,
     TimeLimits,
     check_length,
     check_text,
+    claim,
     cover_part,
     forget,
     is_beginning,
@@ -97,7 +97,6 @@ class LocalPlace:
         self._env = dict(env)
         self._boot = this_boot()
         self._begin_seconds = begin_seconds
-        self._spare = PreparedShells(folder)
         self._limits = TimeLimits()
         self._shell = shell or shutil.which("bash") or shutil.which("sh") or "/bin/sh"
 
@@ -145,12 +144,11 @@ class LocalPlace:
         return ""
 
     async def close(self) -> None:
-        """Remove what was prepared for the next command."""
+        """End the limits and the watch; commands go on."""
         self._limits.close()
         await asyncio.to_thread(self._watcher.close)
         if self._network is not None:
             await self._network.close()
-        await asyncio.to_thread(self._spare.drop)
         if jail := self.__dict__.get("_jail"):
             await asyncio.to_thread(jail.close)
 
@@ -179,7 +177,7 @@ class LocalPlace:
         )
         text = f"{begun(str(folder), self._jail.limits) if self._jail else CLAIM}\n{text}"
         try:
-            self._spare.claim(folder)
+            claim(folder)
         except FileExistsError as error:
             raise AlreadyStarted(f"{exec_id} was started before.") from error
         except OSError as error:
@@ -210,7 +208,6 @@ class LocalPlace:
             os.close(out)
             if given is not None:
                 os.close(given)
-        self._spare.make()  # the next one's record, while the shell begins
         running = LocalRunning(self, folder, exec_id, meta, child)
         if not command.background and child.ends_within(JAILED_QUICK_SECONDS if self._jail else QUICK_SECONDS):
             running.record_end()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Sequence
-from contextlib import closing, suppress
+import shutil
+import stat
+from collections.abc import Sequence, Set
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
@@ -16,21 +17,20 @@ import msgspec
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.locks import LockFile, in_thread
+from hermes_agent.host.locks import in_thread
 from hermes_agent.tools.checkpoints.shadow import (
-    LOCK,
+    INDEX,
     REFS,
     SECONDS,
     CheckpointFailed,
-    Loose,
-    Pack,
     Shadow,
     commit,
     lines,
+    named,
     ref,
     shadow_of,
 )
-from hermes_agent.tools.checkpoints.snapshot import MOMENT, Scan, Seen
+from hermes_agent.tools.files.finder import SKIPPED
 from hermes_agent.tools.settings import CheckpointSettings
 
 SEEN = "seen"
@@ -41,11 +41,20 @@ LATER = re.compile(
     r"|AGENTS\.md|CLAUDE\.md|\.mcp\.json|\.npmrc|\.gitattributes|\.bashrc|\.profile|\.zshrc)$"
 )
 """Files that programs and people run, or speak to the agent with, later and outside any wall."""
+LEFT_OUT = sorted(
+    {*SKIPPED, "target", "dist", "build", ".next", ".gradle", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
+)
+"""Folders that are made again rather than kept; what is about to be changed in them is kept all the same."""
+LISTED = (
+    *("ls-files", "-z", "--others", "--modified", "--exclude-per-directory=.gitignore"),
+    *(f"--exclude={name}/" for name in LEFT_OUT),
+)
+"""Names the files that are new, changed or gone since an index was brought in step."""
 MANY = 100
 """Files from which on a pack is made: each alone would be a file of the store."""
 TIDY_EVERY = 50
-SOON = 0.02
-"""Seconds in which most folders are looked through; what takes longer begins again, and lets a stop come between."""
+NOTHING = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+"""The tree of an empty folder, which git knows."""
 
 
 class Cause(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -78,11 +87,19 @@ class Restored:
     undo: Checkpoint
 
 
-class Kept(msgspec.Struct):
-    """What is remembered of a folder between two checkpoints, and may be lost: the last scan, the last checkpoint, and
-    how many checkpoints and bytes were written since the last pruning."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What a folder holds: its tree, whether of all files, and the bytes of those that were read."""
 
-    seen: Seen = msgspec.field(default_factory=Seen)
+    tree: str
+    whole: bool
+    size: int = 0
+
+
+class Kept(msgspec.Struct):
+    """What is remembered of a folder between two checkpoints, and may be lost: the last checkpoint, and how many
+    checkpoints and bytes were written since the last pruning."""
+
     last: Checkpoint | None = None
     since: int = 0
     written: int = 0
@@ -102,13 +119,7 @@ class Checkpoints:
         """Save the folder's current state; if nothing changed, return the last checkpoint. `touched` files are saved
         even if they are otherwise excluded. Raises `CheckpointFailed`."""
         shadow = shadow_of(root, self.folder, self._git)
-        done = await asyncio.to_thread(self._at_once, shadow, told, touched)
-        if done is not None and not done[1]:
-            return done[0]
         async with shadow.turn(), asyncio.timeout(SECONDS):
-            if done is not None:
-                await self._tidy(shadow, self._settings.keep)
-                return done[0]
             return await self._take(shadow, told, touched)
 
     async def of(self, root: Path) -> list[Checkpoint]:
@@ -134,11 +145,10 @@ class Checkpoints:
         async with shadow.turn():
             names = await self._names(shadow, chosen)
             touched = [shadow.root / name for name in names]
-            kept, look = await self._compare(shadow, whole=chosen.told.whole, touched=touched)
-            loose = await self._packed(shadow, kept, look)
-            while await in_thread(lambda: look.read(loose, self._largest)):
-                pass
-            now = (await in_thread(lambda: look.keep(loose))).hex()
+            index = shadow.temporary()
+            with suppress(FileNotFoundError):  # With its time: git knows by it which files may have changed since.
+                await in_thread(lambda: shutil.copy2(shadow.folder / INDEX, index))
+            now = (await self._look(shadow, index.name, touched, whole=chosen.told.whole)).tree
             rest = ["--", f":(literal){self._inside(shadow, file)}"] if file else []
             out = await shadow.run("diff", "--no-color", "--no-ext-diff", "--no-textconv", chosen.tree, now, *rest)
         text = out.decode("utf-8", "replace")
@@ -185,93 +195,52 @@ class Checkpoints:
         """Delete all checkpoints of a folder."""
         await asyncio.to_thread(shadow_of(root, self.folder, self._git).remove)
 
-    def _at_once(self, shadow: Shadow, told: Cause, touched: Sequence[Path]) -> tuple[Checkpoint, bool] | None:
-        """Fast path of `_take` in one thread, for little change, no other writer and no need of git: less than half
-        the time. None if it does not apply. Blocks briefly."""
-        with suppress(OSError):  # Whoever goes on says what is wrong.
-            if not shadow.is_made:
-                return None
-            with closing(LockFile(shadow.folder / LOCK)) as lock:
-                if not lock.try_lock():
-                    return None
-                kept, look, _ = self._begun(shadow, touched, whole=told.whole, moment=SOON)
-                if look.is_over and kept.last is not None and look.number() <= MANY:
-                    return self._record(shadow, kept, look, told, Loose(shadow.folder))
-        return None
-
     async def _take(self, shadow: Shadow, told: Cause, touched: Sequence[Path]) -> Checkpoint:
-        kept, look = await self._compare(shadow, whole=told.whole, touched=touched)
-        if kept.last is None:
-            kept.last = next(iter(await self._list(shadow)), None)
-        loose = await self._packed(shadow, kept, look)
-        while (done := await in_thread(lambda: self._record(shadow, kept, look, told, loose))) is None:
-            pass
-        taken, is_full = done
-        if is_full:
-            await self._tidy(shadow, self._settings.keep)
-        return taken
+        await in_thread(shadow.sweep)
+        kept = await in_thread(lambda: remembered(shadow))
+        last = kept.last or next(iter(await self._list(shadow)), None)
+        if last is not None and not (shadow.folder / INDEX).exists():
+            await shadow.run("read-tree", last.tree, index=INDEX)
+        look = await self._look(shadow, INDEX, touched, whole=told.whole)
+        told = msgspec.structs.replace(told, whole=look.whole, absent=_absent(shadow.root, touched))
+        if last is None or not _stands_for(last, look.tree, told):
+            number, at = (last.number if last else 0) + 1, self._clock.now()
+            content = commit(look.tree, at, msgspec.json.encode(_quoted(told)))
+            made = await shadow.run("hash-object", "-t", "commit", "-w", "--stdin", given=content)
+            last = Checkpoint(number=number, commit=made.decode().strip(), tree=look.tree, at=at, told=told)
+            kept = Kept(last, kept.since + 1, kept.written + look.size)
+            await in_thread(lambda: self._record(shadow, kept, made))
+            if kept.since >= TIDY_EVERY or kept.written > (self._settings.max_mb << 20) // 4:
+                await self._tidy(shadow, self._settings.keep)
+                kept.since = kept.written = 0
+                await in_thread(lambda: _remember(shadow, kept))
+        return last
 
-    async def _compare(self, shadow: Shadow, *, whole: bool, touched: Sequence[Path]) -> tuple[Kept, Scan]:
-        """The cached state of the folder, and a finished scan of it."""
-        kept, look, names = await in_thread(lambda: self._begun(shadow, touched, whole=whole))
-        while not look.is_over:
-            ignored = await shadow.ignored(names) if names else None
-            names = await in_thread(partial(look.go_on, ignored))
-        return kept, look
+    def _record(self, shadow: Shadow, kept: Kept, made: bytes) -> None:
+        """Write the reference of a checkpoint, in place of one that is too old. Blocks."""
+        assert kept.last is not None  # it was made just now
+        (shadow.folder / REFS).mkdir(parents=True, exist_ok=True)  # Git takes an empty one away.
+        shadow.put(ref(kept.last.number), made)
+        (shadow.folder / ref(kept.last.number - self._settings.keep)).unlink(missing_ok=True)
+        _remember(shadow, kept)
 
-    def _begun(
-        self, shadow: Shadow, touched: Sequence[Path], *, whole: bool, moment: float = MOMENT
-    ) -> tuple[Kept, Scan, list[bytes]]:
-        """A started scan, and the names to check against git's ignore rules. Blocks."""
-        now, kept = shadow.sweep(), remembered(shadow)
-        names = [os.fsencode(name) for path in touched if (name := _relative(shadow.root, path))]
-        root, most = os.fsencode(shadow.root), self._settings.max_files
-        look = Scan(root, kept.seen, whole=whole, touched=names, now=now, most=most)
-        return kept, look, look.go_on(moment=moment)
-
-    async def _packed(self, shadow: Shadow, kept: Kept, look: Scan) -> Loose:
-        """The object store for the rest; many files are written as one pack first."""
-        if look.number() > MANY:
-            path = shadow.temporary()
-            file = await in_thread(lambda: path.open("w+b"))
-            with file:
-                pack = Pack(file)
-                while await in_thread(lambda: look.read(pack, self._largest)):
-                    pass
-                await in_thread(lambda: look.keep(pack))
-                await in_thread(pack.finish)
-                kept.written += file.tell()
-            await shadow.run("index-pack", "--stdin", given=path)
-            await in_thread(path.unlink)
-        return Loose(shadow.folder)
-
-    def _record(
-        self, shadow: Shadow, kept: Kept, look: Scan, told: Cause, loose: Loose
-    ) -> tuple[Checkpoint, bool] | None:
-        """Write the checkpoint, unless the last one is equal, and say whether to prune; None if more files must be
-        read first. Blocks."""
-        if look.read(loose, self._largest):
-            return None
-        absent = tuple(map(os.fsdecode, look.absent))
-        told = msgspec.structs.replace(told, whole=look.whole, absent=absent)
-        if kept.last is not None and not look.changed and _stands_for(kept.last, kept.last.tree, told):
-            return kept.last, False
-        taken, tree = kept.last, look.keep(loose).hex()
-        if taken is None or not _stands_for(taken, tree, told):
-            number, at = (taken.number if taken else 0) + 1, self._clock.now()
-            made = loose.write("commit", commit(tree, at, msgspec.json.encode(_quoted(told)))).hex()
-            (shadow.folder / REFS).mkdir(parents=True, exist_ok=True)  # Git takes an empty one away.
-            shadow.put(ref(number), f"{made}\n".encode())
-            taken = kept.last = Checkpoint(number=number, commit=made, tree=tree, at=at, told=told)
-            (shadow.folder / ref(number - self._settings.keep)).unlink(missing_ok=True)
-        since, written = kept.since + 1, kept.written + loose.written
-        is_full = since >= TIDY_EVERY or written > (self._settings.max_mb << 20) // 4
-        since, written = (0, 0) if is_full else (since, written)
-        again = Kept(kept.seen, replace(taken, told=_quoted(taken.told)), since, written)
-        # Some file systems wait for the disk where a file takes another's place; this one may be lost.
-        (shadow.folder / SEEN).unlink(missing_ok=True)
-        shadow.put(SEEN, msgspec.msgpack.encode(again))
-        return taken, is_full
+    async def _look(self, shadow: Shadow, index: str, touched: Sequence[Path], *, whole: bool) -> Look:
+        """Bring an index in step with the folder; what it holds then. Without `whole`, and of too many changed files,
+        those that are `touched` alone."""
+        if not shadow.root.is_dir():
+            return Look(tree=NOTHING, whole=whole)
+        out = await shadow.run(*LISTED, index=index) if whole else b""
+        changed = {name for name in named(out) if not name.endswith("/")}  # A folder is a repository of its own.
+        whole = whole and len(changed) <= self._settings.max_files
+        named_too = {name for path in touched if (name := _relative(shadow.root, path))}
+        new = changed if whole else frozenset()
+        names, size = await in_thread(lambda: _keepable(shadow.root, new, named_too, self._largest))
+        if names:
+            packs = ("-c", "core.bigFileThreshold=1", "-c", "core.compression=1") if len(names) > MANY else ()
+            words = (*packs, "update-index", "-z", "--add", "--remove", "--replace", "--stdin")
+            await shadow.run(*words, index=index, given=lines(names))
+        tree = (await shadow.run("write-tree", index=index)).decode().strip()
+        return Look(tree=tree, whole=whole, size=size)
 
     async def _list(self, shadow: Shadow) -> list[Checkpoint]:
         if await asyncio.to_thread(shadow.is_empty):
@@ -282,7 +251,7 @@ class Checkpoints:
 
     async def _names(self, shadow: Shadow, chosen: Checkpoint) -> list[str]:
         out = await shadow.run("ls-tree", "-r", "-z", "--name-only", "--full-tree", chosen.tree)
-        return [os.fsdecode(name) for name in out.split(b"\0") if name]
+        return named(out)
 
     async def _changes(self, shadow: Shadow, chosen: Checkpoint, now: Checkpoint) -> tuple[list[str], list[str]]:
         """The files to write and those to remove for a restore."""
@@ -299,8 +268,9 @@ class Checkpoints:
             for each in found[keep:]:
                 await shadow.run("update-ref", "-d", ref(each.number))
                 gone += 1
-            await shadow.run("gc", "--quiet", "--prune=now")
-            found = found[:keep]
+            if not (found := found[:keep]):
+                (shadow.folder / INDEX).unlink(missing_ok=True)
+            await shadow.run("gc", "--quiet", "--prune=now", index=INDEX)
             too_large = await asyncio.to_thread(shadow.size) > self._settings.max_mb << 20
             if not too_large or len(found) <= 1:
                 return gone
@@ -324,6 +294,41 @@ def remembered(shadow: Shadow) -> Kept:
         return Kept()
     kept.last = replace(kept.last, told=_unquoted(kept.last.told))
     return kept
+
+
+def _remember(shadow: Shadow, kept: Kept) -> None:
+    last = kept.last and replace(kept.last, told=_quoted(kept.last.told))
+    shadow.put(SEEN, msgspec.msgpack.encode(msgspec.structs.replace(kept, last=last)))
+
+
+def _absent(root: Path, touched: Sequence[Path]) -> tuple[str, ...]:
+    """The files that are about to be created."""
+    return tuple(name for path in touched if (name := _relative(root, path)) and not os.path.lexists(path))
+
+
+def _keepable(root: Path, changed: Set[str], touched: Set[str], largest: int) -> tuple[list[str], int]:
+    """The names of which git is to look at what is there, and the bytes of their files: not what is reached through a
+    link, is too large, cannot be read, or is no file. Blocks."""
+    kept, total = list[str](), 0
+    for name in sorted(changed | touched):
+        path, size = root / name, 0
+        if os.path.realpath(path.parent) != str(path.parent):
+            continue
+        try:
+            found = path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            kept.append(name)
+            continue
+        except OSError:
+            continue  # It stays as it is known.
+        if stat.S_ISREG(found.st_mode):
+            size = found.st_size
+            fits = size <= largest and os.access(path, os.R_OK)
+        else:
+            fits = stat.S_ISLNK(found.st_mode) or (stat.S_ISDIR(found.st_mode) and name in changed)
+        kept += [name] if fits else []
+        total += size if fits else 0
+    return kept, total
 
 
 def _stands_for(taken: Checkpoint, tree: str, told: Cause) -> bool:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from hermes_agent.core.chat import PEOPLE, own_name
 from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.records import texts_in
 from hermes_agent.core.tool import Question
 from hermes_agent.host.secrets import MARKER
 from hermes_agent.sandbox.walls import is_below
@@ -28,7 +29,6 @@ from hermes_agent.tools.permission.requests import (
     folder_of,
     plain,
     rule_key,
-    texts_in,
     what,
 )
 from hermes_agent.tools.settings import ApprovalSettings

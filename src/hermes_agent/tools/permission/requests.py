@@ -164,19 +164,6 @@ def _decides(name: str) -> bool:
     return re.fullmatch(DECISIVE, name) is not None
 
 
-def texts_in(value: object) -> list[str]:
-    """All strings in an argument, at any depth."""
-    match value:
-        case str():
-            return [value]
-        case Mapping():
-            return [text for each in value.values() for text in texts_in(each)]
-        case list() | tuple():
-            return [text for each in value for text in texts_in(each)]
-        case _:
-            return []
-
-
 log = logging.getLogger(__name__)
 
 Opinion = Literal["approve", "deny", "ask"]
