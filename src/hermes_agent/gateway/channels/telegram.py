@@ -36,7 +36,6 @@ from hermes_agent.gateway.telegram.writing import (
     formatted,
     keyboard,
     message_at,
-    number_of,
     place,
     receipt_of,
     reply_to,
@@ -127,12 +126,6 @@ class Telegram(Channel):
     async def typing(self, to: Conversation) -> None:
         await self._there(to, lambda chat: self._api.call("sendChatAction", {**place(to, chat), "action": "typing"}))
 
-    async def react(self, to: Conversation, source_id: str, sign: str) -> None:
-        reaction = [{"type": "emoji", "emoji": sign}]
-        chat, _, message = source_id.rpartition(":")
-        where = {"chat_id": chat or to.chat, "message_id": number_of(message)}
-        await self._api.call("setMessageReaction", {**where, "reaction": reaction})
-
     async def check(self) -> str:
         return f"@{(await self._who()).name}"
 
@@ -203,12 +196,9 @@ CHANNEL = Kind(
         delete=True,
         threads=True,
         buttons=8,
-        reactions=True,
         typing=5.0,
         draft=30.0,
         largest_file=50_000_000,
-        voice=True,
-        mentions=True,
         hears_edits=True,
         fences=True,
     ),
