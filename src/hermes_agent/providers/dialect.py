@@ -67,7 +67,7 @@ class ConversationCompiler(ABC):
         return self._transcript.turns
 
     def forget(self) -> None:
-        """Stop sending earlier thinking and stored responses: the provider refused them."""
+        """Stop sending earlier thinking: the provider refused it."""
         self._transcript.forget()
 
     def take(self, request: ModelRequest) -> None:

@@ -172,8 +172,6 @@ def choose(
     source = None if key or not vendor.sign_in else sign_ins(vendor)
     if vendor.needs_key and not key and source is None:
         raise NoModel(_no_key(vendor, model, secrets))
-    if settings.chain_responses and vendor.quirks.stores:
-        vendor = replace(vendor, quirks=replace(vendor.quirks, chains=True))
     return Route(
         vendor=vendor,
         base_url=base_url.rstrip("/"),

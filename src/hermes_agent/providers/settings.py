@@ -36,11 +36,6 @@ class ModelSettings:
     )
     reasoning_effort: Level = setting(USUAL_LEVEL, "How much a model reasons; the nearest level that it has is used.")
     max_output: int | None = setting(None, "Longest reply in tokens. Not set: the model's own limit.", least=1)
-    chain_responses: bool = setting(
-        False,
-        "Responses API only: the provider keeps the conversation (`store`), and Hermes sends only new messages. "
-        "If the provider has lost it, Hermes sends everything again.",
-    )
     window: int | None = setting(
         None, "Context window in tokens, where the catalogue is wrong or does not know the model.", least=1
     )
