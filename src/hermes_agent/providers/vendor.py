@@ -68,7 +68,7 @@ class Vendor:
 
     `default_model` is used where a person named none; empty: one must be named. `model_prefix` is put before
     names without a slash. `catalogue` names the vendor whose model facts apply where this one's are unknown.
-    `window_probe` names a coroutine (`module:attribute`) that asks the server for a model's `local.Window`.
+    `window_probe` names a coroutine (`module:attribute`) that asks the server for a model's window.
     `free`: requests cost nothing. `mixes`: its models are mixtures of others (section `moa`).
     """
 
