@@ -47,7 +47,6 @@ class MatrixPlatform:
     refusal: tuple[int, str] | None = None
     limit: int = 50
     page: int = 100
-    old: bool = False
     clock: Clock = field(default_factory=SystemClock)
     rooms: dict[str, Room] = field(default_factory=dict)
     stream: list[tuple[str, str, Values]] = field(default_factory=list)
