@@ -34,8 +34,8 @@ class Room:
 @dataclass(slots=True)
 class MatrixPlatform:
     """Rooms and people (a `Double`). `refusal` is the error that every call gets. `limit` is how many events of a room
-    one answer of a sync holds, `page` how many earlier ones are given at a time; `stream` is all that happened, as section of a sync, room and event; `odd` are answers that a
-    sync gives instead, each once; `keys` are
+    one answer of a sync holds, `page` how many earlier ones are given at a time; `stream` is all that happened, as
+    section of a sync, room and event; `odd` are answers that a sync gives instead, each once; `keys` are
     the sections of a key query by user, `direct` what went to devices; `guarded`: keys want a password; `asked` is
     about how many people each query was, `one_time` keys of people's devices, `changed` people whose devices are others
     since the last sync. What is asked about somebody `silent` waits until `spoken`; of servers in `failing` nothing is

@@ -192,14 +192,10 @@ class _Usage(msgspec.Struct):
     output_tokens_details: TokenDetails | None = None
 
 
-class _Incomplete(msgspec.Struct):
-    reason: str | None = None
-
-
 class _Response(msgspec.Struct):
     output: list[msgspec.Raw] | None = None
     usage: _Usage | None = None
-    incomplete_details: _Incomplete | None = None
+    incomplete_details: dict[str, Any] | None = None
     error: msgspec.Raw = msgspec.Raw(b"")
 
 
@@ -340,8 +336,8 @@ class ResponsesDecoder(ReplyReader[_Event]):
             self._blocks["refusal"] = Block("text", [self._refusal])
             return StopReason.REFUSED
         if self._end == "response.incomplete":
-            details = self._last.incomplete_details or _Incomplete()
-            return INCOMPLETE.get(details.reason or "", StopReason.OTHER)
+            reason = (self._last.incomplete_details or {}).get("reason")
+            return INCOMPLETE.get(str(reason), StopReason.OTHER)
         calls = any(block.kind == "call" for block in self._blocks.values())
         return StopReason.TOOL_CALLS if calls else StopReason.END
 
