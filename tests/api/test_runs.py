@@ -248,16 +248,18 @@ async def test_a_watcher_with_a_number_that_is_not_there_yet_leaves_with_the_run
 async def test_who_waits_for_what_no_run_will_take_is_told(tmp_path):
     async with served(tmp_path, counting) as server:
         session, row = await waiting_for_nobody(server, tmp_path)
-        path = f"/v1/responses/resp_{session}_{row}?stream=true"
-        waiting = asyncio.ensure_future(server.ask("GET", path, key=MEMBER_KEY))
+        path = f"/v1/runs/run_{session}_{row}"
+        waiting = asyncio.ensure_future(server.ask("GET", f"{path}/events", key=MEMBER_KEY))
         store = server.runtime.store
         lease = await store.lanes.claim(("nobody's",))
         assert lease is not None
         await store.write(lambda tx: store.inbox.finish(tx, lease, [row], Ending.REFUSED, reason="Given up."))
         async with asyncio.timeout(10):
-            told = lines((await waiting).text)
+            told = await waiting
+        shown = (await server.ask("GET", path, key=MEMBER_KEY)).json()
 
-    assert (told[-1]["type"], told[-1]["message"]) == ("error", "Given up.")
+    assert (told.status_code, told.text) == (200, "")
+    assert (shown["status"], shown["text"]) == ("failed", "Given up.")
 
 
 async def test_a_run_lists_its_agents(tmp_path):

@@ -179,7 +179,7 @@ async def test_what_a_person_knows_better_and_where_they_signed_in_hold_for_fall
     _, codex, own = (await models_of(loaded, secrets).chain("")).legs
 
     assert codex.route.source is not None
-    assert (own.route.facts.window, own.route.facts.tools, own.route.cache) == (32_768, False, home.cache)
+    assert (own.route.facts.window, own.route.facts.tools) == (32_768, False)
 
 
 async def test_a_run_is_answered_by_the_fallback_and_the_log_says_so(tmp_path):

@@ -29,7 +29,6 @@ async def matrix_platform() -> AsyncIterator[MatrixPlatform]:
             web.get(f"{base}/sync", reading.sync),
             web.post(f"{base}/join/{{room}}", writing.join),
             web.post(f"{base}/rooms/{{room}}/leave", writing.leave),
-            web.post(f"{base}/rooms/{{room}}/receipt/{{kind}}/{{event}}", writing.receipt),
             web.get(f"{base}/rooms/{{room}}/joined_members", reading.members),
             web.get(f"{base}/rooms/{{room}}/state/{{kind}}/", reading.state),
             web.get(f"{base}/rooms/{{room}}/event/{{event}}", reading.event),

@@ -34,9 +34,8 @@ class Room:
 @dataclass(slots=True)
 class MatrixPlatform:
     """Rooms and people (a `Double`). `refusal` is the error that every call gets. `limit` is how many events of a room
-    one answer of a sync holds, `page` how many earlier ones are given at a time; `old`: it gives files out in the way
-    of years ago; `stream` is all that happened, as section of a sync, room and event; `odd` are answers that a
-    sync gives instead, each once; `receipts` are rooms and the events that the agent has read there; `keys` are
+    one answer of a sync holds, `page` how many earlier ones are given at a time; `stream` is all that happened, as
+    section of a sync, room and event; `odd` are answers that a sync gives instead, each once; `keys` are
     the sections of a key query by user, `direct` what went to devices; `guarded`: keys want a password; `asked` is
     about how many people each query was, `one_time` keys of people's devices, `changed` people whose devices are others
     since the last sync. What is asked about somebody `silent` waits until `spoken`; of servers in `failing` nothing is
@@ -47,7 +46,6 @@ class MatrixPlatform:
     refusal: tuple[int, str] | None = None
     limit: int = 50
     page: int = 100
-    old: bool = False
     clock: Clock = field(default_factory=SystemClock)
     rooms: dict[str, Room] = field(default_factory=dict)
     stream: list[tuple[str, str, Values]] = field(default_factory=list)
@@ -58,7 +56,6 @@ class MatrixPlatform:
     bodies: dict[str, Values] = field(default_factory=dict)
     joins: list[str] = field(default_factory=list)
     leaves: list[str] = field(default_factory=list)
-    receipts: list[tuple[str, str]] = field(default_factory=list)
     odd: list[Any] = field(default_factory=list)
     keys: dict[str, Values] = field(default_factory=dict)
     direct: list[tuple[str, Values]] = field(default_factory=list)

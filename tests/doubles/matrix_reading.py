@@ -90,8 +90,6 @@ class Reading:
         return web.json_response({"chunk": chunk, **more})
 
     async def download(self, request: web.Request) -> web.StreamResponse:
-        if self.at.old and "/client/" in request.path:
-            return refused(404, "M_UNRECOGNIZED")
         content = self.at.files.get(request.match_info["id"])
         return refused(404, "M_NOT_FOUND") if content is None else await given_out(request, content, self.at.slow)
 

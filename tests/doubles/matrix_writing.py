@@ -42,10 +42,6 @@ class Writing:
         self.at.tell("leave", id_, self.at.member("leave", OWN))
         return web.json_response({})
 
-    async def receipt(self, request: web.Request) -> web.Response:
-        self.at.receipts.append((request.match_info["room"], request.match_info["event"]))
-        return web.json_response({})
-
     async def send(self, request: web.Request) -> web.StreamResponse:
         """An event of the agent."""
         room, kind, mark = (request.match_info[name] for name in ("room", "kind", "mark"))

@@ -23,7 +23,7 @@ from hermes_agent.providers.catalog import (
     overridden,
 )
 from hermes_agent.providers.route import load_vendor
-from hermes_agent.providers.settings import ModelOverride, PriceOverride, TierOverride
+from hermes_agent.providers.settings import ModelOverride, PriceOverride
 from hermes_agent.providers.vendor import LEVELS
 from hermes_agent.providers.vendors import VENDORS
 
@@ -205,10 +205,3 @@ def test_a_price_needs_both_sides_and_a_cache_costs_as_the_input_does():
     said = ModelOverride(price=PriceOverride(input=3.0))
     assert overridden(ModelFacts(), said).price is None
     assert overridden(ModelFacts(price=PRICE), said).price == Price(input=3, output=10, cached=3, cache_write=3)
-
-
-def test_a_long_request_may_have_a_price_of_its_own():
-    price = PriceOverride(input=1, output=2, cached=0.1, long_from=100, long=TierOverride(input=4, output=8))
-    known = overridden(ModelFacts(), ModelOverride(price=price)).price
-    assert known is not None
-    assert (known.at(100).cached, known.at(101)) == (0.1, Price(input=4, output=8, cached=4, cache_write=4))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hermes_agent.core.errors import MalformedReply
 from hermes_agent.core.messages import Image, Message, ModelRequest, Prefix, Role, Text, Thinking, said
 from hermes_agent.providers.catalog import ModelFacts
-from hermes_agent.providers.dialect import LONGEST_LINE, ConversationCompiler, SseDecoder, thinking_fields
+from hermes_agent.providers.dialect import LONGEST_EVENT, ConversationCompiler, SseDecoder, thinking_fields
 from hermes_agent.providers.reading import IMAGE_TOKENS, json_bytes
 from hermes_agent.providers.verifier import Turn
 from tests.providers.asking import PREFIX, result, route_to
@@ -28,7 +28,6 @@ def decoded(*chunks: bytes) -> list[bytes]:
         (b"data:a\n\ndata:b\n\n", [b"a", b"b"]),
         (b"data:  two spaces\n\n", [b" two spaces"]),
         (b"data: a\r\n\r\ndata: b\r\n\r\n", [b"a", b"b"]),
-        (b"data: a\r\rdata: b\r\r", [b"a", b"b"]),
         (b"data: a\n\ndata: b\r\n\r\n", [b"a", b"b"]),
         (b"data: one\ndata: two\n\n", [b"one\ntwo"]),
         (b"data\ndata: x\n\n", [b"\nx"]),
@@ -49,7 +48,7 @@ def test_a_stream_is_read_wherever_it_is_cut(stream: bytes, data: list[bytes]):
 
 @given(
     st.lists(st.text(st.characters(blacklist_characters="\r\n", blacklist_categories=["Cs"]), min_size=1), max_size=5),
-    st.sampled_from(["\n", "\r\n", "\r"]),
+    st.sampled_from(["\n", "\r\n"]),
     st.integers(1, 7),
 )
 def test_any_text_survives_any_line_end_and_any_cut(texts: list[str], end: str, size: int):
@@ -61,7 +60,7 @@ def test_a_line_of_ten_megabytes_is_read_and_one_of_more_than_sixteen_is_refused
     piece = b"x" * 2**20
     assert len(decoded(b"data: ", *[piece] * 10, b"\n\n")[0]) == 10 * 2**20
     with pytest.raises(MalformedReply, match="16 MB"):
-        decoded(b"data: ", *[piece] * (LONGEST_LINE // 2**20 + 1))
+        decoded(b"data: ", *[piece] * (LONGEST_EVENT // 2**20 + 1))
 
 
 def test_an_event_of_many_lines_is_bounded_as_a_line_is():

@@ -4,8 +4,6 @@ import asyncio
 import json
 import time
 from contextlib import asynccontextmanager
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -16,11 +14,9 @@ from hermes_agent.host.inbound.message import Request, Response
 from hermes_agent.host.late import late
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.local import (
-    REMEMBERED_SECONDS,
     USUAL_PLACES,
     LocalServer,
     Place,
-    Window,
     list_models,
     look_around,
     real_window,
@@ -100,25 +96,25 @@ async def server_of(vendor: str, **answers: object):
 @pytest.mark.parametrize(
     ("vendor", "answers", "window"),
     [
-        ("ollama", {"ps": LOADED, "show": BY_HAND}, Window(tokens=16_384)),
-        ("ollama", {"ps": {"models": []}, "show": BY_HAND}, Window(tokens=32_768, loaded=False)),
-        ("ollama", {"ps": {"models": [{"name": "other"}]}, "show": MADE_FOR}, Window(tokens=40_960, loaded=False)),
-        ("ollama", {"show": MADE_FOR}, Window(tokens=40_960, loaded=False)),
+        ("ollama", {"ps": LOADED, "show": BY_HAND}, 16_384),
+        ("ollama", {"ps": {"models": []}, "show": BY_HAND}, 32_768),
+        ("ollama", {"ps": {"models": [{"name": "other"}]}, "show": MADE_FOR}, 40_960),
+        ("ollama", {"show": MADE_FOR}, 40_960),
         ("ollama", {"ps": [1], "show": "odd"}, None),
         ("ollama", {}, None),
-        ("llamacpp", {"props": PROPS}, Window(tokens=8_192)),
+        ("llamacpp", {"props": PROPS}, 8_192),
         ("llamacpp", {"props": {"default_generation_settings": None}}, None),
         ("llamacpp", {"props": [1]}, None),
-        ("vllm", {"models": VLLM}, Window(tokens=12_288)),
+        ("vllm", {"models": VLLM}, 12_288),
         ("vllm", {"models": {"data": [{"id": "qwen3"}]}}, None),
         ("vllm", {"models": {"data": 5}}, None),
-        ("lmstudio", {"models": {"data": [{**STUDIO, "loaded_context_length": 4_096}]}}, Window(tokens=4_096)),
-        ("lmstudio", {"models": {"data": [STUDIO]}}, Window(tokens=131_072, loaded=False)),
+        ("lmstudio", {"models": {"data": [{**STUDIO, "loaded_context_length": 4_096}]}}, 4_096),
+        ("lmstudio", {"models": {"data": [STUDIO]}}, 131_072),
         ("lmstudio", {"models": {"data": []}}, None),
         ("lmstudio", {}, None),
     ],
 )
-async def test_the_window_is_what_the_server_gives_the_model(vendor: str, answers: dict, window: Window | None):
+async def test_the_window_is_what_the_server_gives_the_model(vendor: str, answers: dict, window: int | None):
     async with server_of(vendor, **answers) as (http, route, _):
         assert await late(route.vendor.window_probe)(http, route) == window
 
@@ -128,39 +124,6 @@ async def test_a_server_that_is_not_there_says_nothing(vendor: str):
     http = Http()
     assert await real_window(http, route_to(f"{vendor}/qwen3", "http://127.0.0.1:9/v1")) is None
     await http.close()
-
-
-async def test_a_loaded_model_is_asked_for_once_and_remembered_for_an_hour(tmp_path: Path):
-    now = 1_700_000_000.0
-    async with server_of("llamacpp", props=PROPS) as (http, route, asked):
-        route = replace(route, cache=tmp_path)
-        for moment in (now, now + 10, now + REMEMBERED_SECONDS - 1):
-            assert await real_window(http, route, lambda moment=moment: moment) == 8_192
-        assert asked == ["props"]
-        assert await real_window(http, replace(route, model="another"), lambda: now) == 8_192
-        assert await real_window(http, route, lambda: now + REMEMBERED_SECONDS) == 8_192
-    assert asked == ["props"] * 3
-
-
-async def test_a_guess_before_the_model_is_loaded_is_not_remembered(tmp_path: Path):
-    async with server_of("lmstudio", models={"data": [STUDIO]}) as (http, route, asked):
-        for _ in range(2):
-            assert await real_window(http, replace(route, cache=tmp_path)) == 131_072
-    assert len(asked) == 2
-    assert not (tmp_path / "windows.json").is_file()
-
-
-@pytest.mark.parametrize("content", [b"", b"[1]", b"{", b'{"x": {"tokens": "many"}}'])
-async def test_a_damaged_memory_is_made_anew(tmp_path: Path, content: bytes):
-    (tmp_path / "windows.json").write_bytes(content)
-    async with server_of("llamacpp", props=PROPS) as (http, route, _):
-        assert await real_window(http, replace(route, cache=tmp_path)) == 8_192
-    assert b"8192" in (tmp_path / "windows.json").read_bytes()
-
-
-async def test_a_memory_that_cannot_be_written_does_no_harm(tmp_path: Path):
-    async with server_of("llamacpp", props=PROPS) as (http, route, _):
-        assert await real_window(http, replace(route, cache=tmp_path / "not" / "there")) == 8_192
 
 
 async def test_the_broker_asks_before_the_first_two_questions_and_never_again():

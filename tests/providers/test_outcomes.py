@@ -71,7 +71,6 @@ def test_a_code_says_more_than_the_status():
         "messages.3.content.0: `thinking` or `redacted_thinking` blocks in the latest message cannot be modified",
         "The encrypted content gAAA...DQ== could not be verified.",
         "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
-        "Previous response with id 'resp_1' not found.",
         "Thought signature is not valid.",
         "Function call is missing a thought_signature in functionCall parts.",
     ],

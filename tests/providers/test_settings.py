@@ -16,7 +16,6 @@ from tests.cli.shell import typed
         "model:\n  price_input: -1\n",
         "model:\n  price_output: -0.5\n",
         "models:\n  custom/m:\n    price:\n      input: -3\n",
-        "models:\n  custom/m:\n    price:\n      long:\n        output: -3\n",
         "model:\n  price_input: .nan\n",
     ],
 )

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from typing import Annotated, Any, Generic, TypeVar
 from urllib.parse import parse_qsl
 
@@ -14,6 +15,7 @@ import msgspec
 from hermes_agent.api.keys import Keys
 from hermes_agent.api.metrics import Metrics
 from hermes_agent.api.problems import JSON, bad, in_json
+from hermes_agent.api.response_schemas import Removed
 from hermes_agent.api.service import AgentService
 from hermes_agent.app.operations.access import Access, Argument, Kind
 from hermes_agent.app.settings import ApiSettings
@@ -124,6 +126,21 @@ def asks(operation: Callable[..., Awaitable[Any]], answer: Callable[[Any], Answe
     async def act(state: AppState, call: Call[Any, Any]) -> Answer:
         given = {**msgspec.structs.asdict(call.query), **msgspec.structs.asdict(call.body)}
         return answer(await operation(state.access(call.who), *call.path.values(), **given))
+
+    return act
+
+
+def shows(kind: Any) -> Callable[[Any], Answer]:  # noqa: ANN401  a schema
+    """What makes an object of that schema of a record, or of the fields of one."""
+    return partial(msgspec.convert, type=kind, from_attributes=True)
+
+
+def removes(operation: Callable[..., Awaitable[object]]) -> Act:
+    """A handler that removes what the path names."""
+
+    async def act(state: AppState, call: Call[Any, Any]) -> Answer:
+        await operation(state.access(call.who), call.path["id"])
+        return Removed(id=call.path["id"])
 
     return act
 

@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing
+from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing, asks
 from hermes_agent.api.problems import missing
+from hermes_agent.api.response_schemas import list_of
 from hermes_agent.app.operations import goals as operations
 from hermes_agent.app.operations.goals import GoalFacts, State, Wish, criterion_of
 from hermes_agent.core.errors import HermesError
@@ -50,17 +51,7 @@ class GoalsQuery(msgspec.Struct, kw_only=True):
     ended: bool = False
 
 
-class GoalList(msgspec.Struct, kw_only=True):
-    """A list of goals."""
-
-    data: list[GoalFacts]
-    object: Literal["list"] = "list"
-
-
-async def list_goals(state: AppState, call: Call[Nothing, GoalsQuery]) -> Answer:
-    """List the goals of this principal."""
-    found = await operations.list_goals(state.access(call.who), call.query.ended)
-    return GoalList(data=found)
+GoalList = list_of("GoalList", GoalFacts, "A list of goals.")
 
 
 async def _found(state: AppState, call: Call[Any, Nothing]) -> GoalFacts:
@@ -109,7 +100,7 @@ ENDPOINTS = (
     Endpoint(
         method="GET",
         path="/v1/goals",
-        act=list_goals,
+        act=asks(operations.list_goals, lambda found: GoalList(data=found)),
         summary="Your goals, open ones first; the owner's key shows everybody's.",
         query=GoalsQuery,
         answer=GoalList,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
-from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing, asks, body_of
-from hermes_agent.api.response_schemas import Removed
+from hermes_agent.api.endpoint import Endpoint, asks, body_of, removes
+from hermes_agent.api.response_schemas import Removed, list_of
 from hermes_agent.app.operations import cron as operations
 
 
@@ -17,26 +17,12 @@ class RunsQuery(msgspec.Struct, kw_only=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 20
 
 
-class JobList(msgspec.Struct, kw_only=True):
-    """Scheduled jobs."""
-
-    data: list[operations.JobFacts]
-    object: Literal["list"] = "list"
-
-
-class JobRuns(msgspec.Struct, kw_only=True):
-    """Times of a job: `due` in seconds since 1970, what came of each, and whether that was delivered."""
-
-    data: list[operations.InstantFacts]
-    object: Literal["list"] = "list"
-
-
-async def remove(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
-    """Remove a job."""
-    await operations.remove_job(state.access(call.who), call.path["id"])
-    return Removed(id=call.path["id"])
-
-
+JobList = list_of("JobList", operations.JobFacts, "Scheduled jobs.")
+JobRuns = list_of(
+    "JobRuns",
+    operations.InstantFacts,
+    "Times of a job: `due` in seconds since 1970, what came of each, and whether that was delivered.",
+)
 JobRequest = body_of("JobRequest", operations.CREATES, "Body of a request for a job. Lists are joined by commas.")
 JobChange = body_of("JobChange", operations.EDITS, "Body of a change of a job: what is left out stays.")
 JOB = operations.JobFacts
@@ -66,7 +52,13 @@ ENDPOINTS = (
         body=JobChange,
         answer=JOB,
     ),
-    Endpoint(method="DELETE", path="/v1/jobs/{id}", act=remove, summary="Remove a job.", answer=Removed),
+    Endpoint(
+        method="DELETE",
+        path="/v1/jobs/{id}",
+        act=removes(operations.remove_job),
+        summary="Remove a job.",
+        answer=Removed,
+    ),
     *(
         Endpoint(method="POST", path=f"/v1/jobs/{{id}}/{verb}", act=asks(act), summary=summary, answer=JOB)
         for verb, act, summary in (

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing
+from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing, asks, shows
 from hermes_agent.api.metrics import MEDIA_TYPE
 from hermes_agent.api.problems import ErrorAnswer, in_json, missing
-from hermes_agent.api.response_schemas import Health, ModelFacts, ModelList, SkillFacts, SkillList
+from hermes_agent.api.response_schemas import Health, ModelFacts, ModelList, SkillList
 from hermes_agent.api.service import SELF
 from hermes_agent.app.operations.skills import list_skills
 from hermes_agent.app.system import System
@@ -116,14 +117,6 @@ def names(state: AppState, standing: Standing) -> list[str]:
     return found
 
 
-async def skills(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
-    """List the skills."""
-    cards = await list_skills(state.access(call.who), MOST_SKILLS)
-    return SkillList(
-        data=[SkillFacts(name=card.name, description=card.description, layer=card.layer.value) for card in cards]
-    )
-
-
 async def health(state: AppState, call: Call[Nothing, Nothing]) -> Answer:  # noqa: ARG001  an endpoint's shape
     """Health check; status 503 on failure."""
     return await healthy(state.runtime)
@@ -142,6 +135,7 @@ async def metrics(state: AppState, call: Call[Nothing, Nothing]) -> Answer:  # n
     return Response(headers={"content-type": MEDIA_TYPE}, body=text)
 
 
+SKILLS = asks(partial(list_skills, limit=MOST_SKILLS), lambda found: shows(SkillList)({"data": found}))
 ENDPOINTS = (
     Endpoint(method="GET", path="/health", act=health, summary="Whether it works.", answer=Health, is_open=True),
     Endpoint(method="GET", path="/v1/health", act=health, summary="The same.", answer=Health, is_open=True),
@@ -155,5 +149,5 @@ ENDPOINTS = (
     ),
     Endpoint(method="GET", path="/v1/models", act=models, summary="The names that `model` may have.", answer=ModelList),
     Endpoint(method="GET", path="/v1/models/{id:path}", act=model, summary="One of them.", answer=ModelFacts),
-    Endpoint(method="GET", path="/v1/skills", act=skills, summary="The skills, by name.", answer=SkillList),
+    Endpoint(method="GET", path="/v1/skills", act=SKILLS, summary="The skills, by name.", answer=SkillList),
 )

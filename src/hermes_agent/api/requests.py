@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -170,11 +169,6 @@ def _data(url: str, field: str) -> tuple[str, str]:
     except binascii.Error as error:
         raise bad(f"`{field}` holds no base64 ({error}).", field) from error
     return found["type"], found["data"]
-
-
-def content_of(parts: Sequence[object]) -> list[InputText | InputImage | InputFile]:
-    """Convert our parts to responses API content."""
-    return [said_as(part) for part in parts if isinstance(part, Text | Image | File)]
 
 
 def said_as(part: Part) -> InputText | InputImage | InputFile:

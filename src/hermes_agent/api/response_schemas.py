@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from types import GenericAlias
+from typing import Any, Literal, get_type_hints
 
 import msgspec
 
-from hermes_agent.api.requests import InputFile, InputImage, InputText
+from hermes_agent.app.operations.sessions import SessionRecord
+from hermes_agent.app.operations.skills import SkillHeader
 from hermes_agent.core.forms import Field
+
+
+def list_of(name: str, kind: Any, doc: str) -> Any:  # noqa: ANN401  a schema that is made here
+    """The schema of a list of such objects."""
+    fields: list[Any] = [("data", GenericAlias(list, (kind,))), ("object", Literal["list"], "list")]
+    return msgspec.defstruct(name, fields, kw_only=True, namespace={"__doc__": doc})
+
+
+def part_of(record: type, name: str, fields: str, doc: str, **more: tuple[Any, Any]) -> Any:  # noqa: ANN401  the same
+    """The schema of these fields of a record; `more` are those with a value of their own."""
+    kinds = get_type_hints(record)
+    own = [(field, kinds[field]) for field in fields.split()]
+    given = [(field, *each) for field, each in more.items()]
+    return msgspec.defstruct(name, [*own, *given], kw_only=True, namespace={"__doc__": doc})
 
 
 class PromptDetails(msgspec.Struct, kw_only=True):
@@ -183,26 +199,6 @@ class Response(msgspec.Struct, kw_only=True):
     object: Literal["response"] = "response"
 
 
-class InputMessage(msgspec.Struct, kw_only=True):
-    """The user's message that a Responses API object answers, as an input item."""
-
-    id: str
-    content: list[InputText | InputImage | InputFile]
-    status: Literal["completed"] = "completed"
-    role: Literal["user"] = "user"
-    type: Literal["message"] = "message"
-
-
-class InputList(msgspec.Struct, kw_only=True):
-    """The input of a Responses API object: the one message that it answers; empty until its run starts."""
-
-    data: list[InputMessage]
-    first_id: str | None = None
-    last_id: str | None = None
-    has_more: bool = False
-    object: Literal["list"] = "list"
-
-
 class ModelFacts(msgspec.Struct, kw_only=True):
     """One name that a request may give as `model`."""
 
@@ -212,32 +208,19 @@ class ModelFacts(msgspec.Struct, kw_only=True):
     object: Literal["model"] = "model"
 
 
-class ModelList(msgspec.Struct, kw_only=True):
-    """The names that a request may give as `model`."""
-
-    data: list[ModelFacts]
-    object: Literal["list"] = "list"
-
-
-class SessionFacts(msgspec.Struct, kw_only=True):
-    """A session (one stored conversation) with its metadata."""
-
-    id: str
-    title: str
-    surface: str
-    model: str
-    workspace: str
-    principal: str
-    parent: str
-    created: float
-    updated: float
-    object: Literal["session"] = "session"
+SessionFacts = part_of(
+    SessionRecord,
+    "SessionFacts",
+    "id title surface model workspace principal parent created updated",
+    "A session (one stored conversation) with its metadata.",
+    object=(Literal["session"], "session"),
+)
 
 
 class SessionList(msgspec.Struct, kw_only=True):
     """A page of sessions, most recently used first; `next` is the `before` of the next page."""
 
-    data: list[SessionFacts]
+    data: list[SessionFacts]  # type: ignore[valid-type]  # a schema that is made above
     next: str | None = None
     object: Literal["list"] = "list"
 
@@ -259,11 +242,7 @@ class ChildFacts(msgspec.Struct, kw_only=True):
     object: Literal["agent"] = "agent"
 
 
-class ChildList(msgspec.Struct, kw_only=True):
-    """The agents of a run, in the order of their calls."""
-
-    data: list[ChildFacts]
-    object: Literal["list"] = "list"
+ChildList = list_of("ChildList", ChildFacts, "The agents of a run, in the order of their calls.")
 
 
 class MessageFacts(msgspec.Struct, kw_only=True):
@@ -302,26 +281,15 @@ class HitFacts(msgspec.Struct, kw_only=True):
     snippet: str
 
 
-class HitList(msgspec.Struct, kw_only=True):
-    """Search hits, best match first."""
-
-    data: list[HitFacts]
-    object: Literal["list"] = "list"
-
-
-class SkillFacts(msgspec.Struct, kw_only=True):
-    """A skill of the agent: name, description and the layer that it comes from."""
-
-    name: str
-    description: str
-    layer: str
-
-
-class SkillList(msgspec.Struct, kw_only=True):
-    """The skills of the agent that the caller may see."""
-
-    data: list[SkillFacts]
-    object: Literal["list"] = "list"
+HitList = list_of("HitList", HitFacts, "Search hits, best match first.")
+SkillFacts = part_of(
+    SkillHeader,
+    "SkillFacts",
+    "name description layer",
+    "A skill of the agent: name, description and the layer that it comes from.",
+)
+SkillList = list_of("SkillList", SkillFacts, "The skills of the agent that the caller may see.")
+ModelList = list_of("ModelList", ModelFacts, "The names that a request may give as `model`.")
 
 
 class Health(msgspec.Struct, kw_only=True):

@@ -7,14 +7,12 @@ from typing import Annotated, Any
 
 import msgspec
 
-from hermes_agent.api.completion import LAST, TOOLS, UNSUPPORTED, Format, complete, events_of, system_of, wish_of
+from hermes_agent.api.completion import LAST, TOOLS, UNSUPPORTED, Format, complete, system_of, wish_of
 from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing
 from hermes_agent.api.problems import FAILURES, FINAL, PROVIDER, bad
-from hermes_agent.api.requests import InputItem, NoItems, Said, content_of, described
+from hermes_agent.api.requests import InputItem, NoItems, Said, described
 from hermes_agent.api.response_schemas import (
     Incomplete,
-    InputList,
-    InputMessage,
     OutputMessage,
     OutputWords,
     Response,
@@ -22,11 +20,10 @@ from hermes_agent.api.response_schemas import (
     ResponseRemoved,
 )
 from hermes_agent.api.run_view import RESPONSE, RunView, shown
-from hermes_agent.api.runs import Number
-from hermes_agent.api.service import SELF, Begun
+from hermes_agent.api.service import SELF
 from hermes_agent.app.operations.sessions import delete_session, has_other_mail, log_of
 from hermes_agent.core.events import MessageTaken
-from hermes_agent.host.inbound.message import Refused, event, streamed
+from hermes_agent.host.inbound.message import Refused, event
 
 KNOWN = "What was said before is known from `previous_response_id`: give the new message alone."
 STATUS = {
@@ -65,19 +62,6 @@ class ResponseRequest(msgspec.Struct, kw_only=True):
     conversation: Annotated[Any, described(type="null")] = None
 
 
-class KeptQuery(msgspec.Struct, kw_only=True):
-    """Query of `GET /v1/responses/{id}`: `stream` streams its events, those after `starting_after` if given."""
-
-    stream: bool = False
-    starting_after: Number | None = None
-
-
-class InputQuery(msgspec.Struct, kw_only=True):
-    """Query of `GET /v1/responses/{id}/input_items`: input items after the one with this id."""
-
-    after: str = ""
-
-
 async def respond(state: AppState, call: Call[ResponseRequest, Nothing]) -> Answer:
     """Start a run and answer with its reply: whole, streamed, or in the background."""
     request = call.body
@@ -104,68 +88,46 @@ async def respond(state: AppState, call: Call[ResponseRequest, Nothing]) -> Answ
     return await complete(state, call, wish, shape, stream=request.stream, waits=not request.background)
 
 
-async def response(state: AppState, call: Call[Nothing, KeptQuery]) -> Answer:
-    """Show an earlier response from the log, whole or as a stream."""
-    story = await _found(state, call)
-    if not call.query.stream:
-        return _kept(state, story).whole()
-    begun, story = Begun(ref=story.ref, after=0), RunView(ref=story.ref)
-    after = -1 if call.query.starting_after is None else call.query.starting_after
-    return streamed(events_of(state, begun, story, _kept(state, story, after)))
+async def response(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
+    """Show an earlier response from the log."""
+    return _kept(state, await _found(state, call))
 
 
 async def _found(state: AppState, call: Call[Nothing, Any]) -> RunView:
     return await state.service.run_view(call.who, call.path["id"], "response")
 
 
-def _kept(state: AppState, story: RunView, after: int = -1) -> Page:
+def _kept(state: AppState, story: RunView) -> Response:
     """A response created earlier, without the parameters of its request."""
     model = story.model or state.service.name_of("")
-    return Page(story, ResponseRequest(input=""), model, int(story.at or state.runtime.clock.now()), after)
-
-
-async def input_items(state: AppState, call: Call[Nothing, InputQuery]) -> Answer:
-    """List the input message of a response."""
-    ref = (await _found(state, call)).ref
-    item = f"msg_{ref.session}_{ref.row}_in"
-    found = [taken.message for taken in await _taken(state, ref.session) if taken.inbox == ref.row]
-    if not found or call.query.after == item:
-        return InputList(data=[])
-    items = [InputMessage(id=item, content=content_of(message.parts)) for message in found]
-    return InputList(data=items, first_id=item, last_id=item)
+    return Page(story, ResponseRequest(input=""), model, int(story.at or state.runtime.clock.now())).whole()
 
 
 async def remove(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
     """Delete a response with its session, if no other response belongs to it."""
     ref = (await _found(state, call)).ref
     waiting = await has_other_mail(state.runtime, ref.session, ref.row)  # First: what waits may be taken meanwhile.
-    if waiting or any(taken.inbox not in (0, ref.row) for taken in await _taken(state, ref.session)):
+    taken = [
+        each.event.inbox for each in await log_of(state.runtime, ref.session) if isinstance(each.event, MessageTaken)
+    ]
+    if waiting or not {0, ref.row}.issuperset(taken):
         words = f"Other answers stand in the same session: DELETE /v1/sessions/{ref.session} removes them all."
         raise Refused(409, words, code="not_alone", headers=FINAL)
     await delete_session(state.access(call.who), ref.session)
     return ResponseRemoved(id=call.path["id"])
 
 
-async def _taken(state: AppState, session: str) -> list[MessageTaken]:
-    entries = await log_of(state.runtime, session)
-    return [entry.event for entry in entries if isinstance(entry.event, MessageTaken)]
-
-
 async def cancel(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
     """Cancel an unfinished response by stopping its run."""
     await state.service.stop(await _found(state, call))
-    return _kept(state, await _found(state, call)).whole()
+    return _kept(state, await _found(state, call))
 
 
 class Page:
-    """Serializes a run as a Responses API object, or as stream events numbered above `after`. Implements `Shape`.
+    """Serializes a run as a Responses API object, or as numbered stream events. Implements `Shape`."""
 
-    Event numbers derive from the characters sent so far, so a repeated stream has the same numbers however its text is
-    chunked.
-    """
-
-    def __init__(self, story: RunView, request: ResponseRequest, model: str, created: int, after: int = -1) -> None:
-        self._story, self._request, self._model, self._created, self._after = story, request, model, created, after
+    def __init__(self, story: RunView, request: ResponseRequest, model: str, created: int) -> None:
+        self._story, self._request, self._model, self._created = story, request, model, created
         self._number = 0
 
     def whole(self) -> Response:
@@ -213,9 +175,7 @@ class Page:
                 self._event("response.output_item.added", {"output_index": 0, "item": item}),
                 self._event("response.content_part.added", {**self._spot(), "part": _words("")}),
             ]
-        seen = max(0, self._after + 1 - self._number)
-        self._number += len(text) - 1
-        delta = {**self._spot(), "delta": text[seen:], "logprobs": []}
+        delta = {**self._spot(), "delta": text, "logprobs": []}
         return b"".join([*lines, self._event("response.output_text.delta", delta)])
 
     def end(self, text: str) -> list[bytes]:
@@ -238,7 +198,7 @@ class Page:
 
     def _event(self, name: str, more: dict[str, object]) -> bytes:
         number, self._number = self._number, self._number + 1
-        return event({"type": name, "sequence_number": number, **more}, name=name) if number > self._after else b""
+        return event({"type": name, "sequence_number": number, **more}, name=name)
 
 
 def _words(text: str) -> OutputWords:
@@ -265,10 +225,8 @@ ENDPOINTS = (
         method="GET",
         path="/v1/responses/{id}",
         act=response,
-        summary="An answer, as the log has it, whole or as events.",
-        query=KeptQuery,
+        summary="An answer, as the log has it.",
         answer=Response,
-        streams=True,
     ),
     Endpoint(
         method="DELETE",
@@ -276,14 +234,6 @@ ENDPOINTS = (
         act=remove,
         summary="Remove an answer with its session, where no other one stands there.",
         answer=ResponseRemoved,
-    ),
-    Endpoint(
-        method="GET",
-        path="/v1/responses/{id}/input_items",
-        act=input_items,
-        summary="The message that an answer is to.",
-        query=InputQuery,
-        answer=InputList,
     ),
     Endpoint(
         method="POST",

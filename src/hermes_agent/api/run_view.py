@@ -61,8 +61,8 @@ def ref_of(name: str) -> Ref | None:
 
 @dataclass(slots=True, kw_only=True)
 class RunView:
-    """Current state of the run that took one message, folded from events. `spoken`: the texts of its turns, in order;
-    `began`, `at`: log number and time (seconds since 1970) of the event that took the message."""
+    """Current state of the run that took one message, folded from events. `at`: when it was taken (seconds since
+    1970)."""
 
     ref: Ref
     run: str = ""
@@ -73,9 +73,7 @@ class RunView:
     model: str = ""
     question: Question | None = None
     usage: Usage = field(default_factory=Usage)
-    spoken: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
-    began: int = 0
     at: float = 0.0
 
     @property
@@ -92,7 +90,7 @@ class RunView:
         """Apply one event; False if it belongs to another run."""
         event = seen.event
         if not self.run and isinstance(event, MessageTaken) and event.inbox == self.ref.row:
-            self.run, self.status, self.began, self.at = seen.run, "running", seen.number, seen.at
+            self.run, self.status, self.at = seen.run, "running", seen.at
             return True
         if not self.run or seen.run != self.run or self.is_over:
             return False
@@ -123,8 +121,6 @@ class RunView:
             reasoning=used.reasoning + more.reasoning,
         )
         self.model = f"{event.provider}/{event.model}" if event.provider else self.model
-        if event.message.text:
-            self.spoken.append(event.message.text)
 
     def facts(self) -> Run:
         """The run as an API object."""

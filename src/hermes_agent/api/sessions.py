@@ -7,11 +7,10 @@ from typing import Annotated
 
 import msgspec
 
-from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing
+from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing, asks, removes, shows
 from hermes_agent.api.problems import bad
 from hermes_agent.api.response_schemas import (
     EventList,
-    HitFacts,
     HitList,
     MessageFacts,
     MessageList,
@@ -65,30 +64,7 @@ async def list_sessions(state: AppState, call: Call[Nothing, PageQuery]) -> Answ
     page = call.query
     records = await operations.list_sessions(state.access(call.who), page.limit, page.before)
     more = records[-1].id if len(records) == page.limit else None
-    return SessionList(data=[facts_of(record) for record in records], next=more)
-
-
-async def get_session(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
-    """Show one session."""
-    return facts_of(await operations.get_session(state.access(call.who), call.path["id"]))
-
-
-async def rename(state: AppState, call: Call[TitleRequest, Nothing]) -> Answer:
-    """Change a session's title."""
-    return facts_of(await operations.rename_session(state.access(call.who), call.path["id"], call.body.title))
-
-
-async def delete(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
-    """Delete a session with its log."""
-    await operations.delete_session(state.access(call.who), call.path["id"])
-    return Removed(id=call.path["id"])
-
-
-async def branch(state: AppState, call: Call[BranchRequest, Nothing]) -> Answer:
-    """Copy a session."""
-    return facts_of(
-        await operations.branch_session(state.access(call.who), call.path["id"], call.body.title, call.body.upto)
-    )
+    return shows(SessionList)({"data": records, "next": more})
 
 
 async def messages(state: AppState, call: Call[Nothing, LogQuery]) -> Answer:
@@ -119,29 +95,10 @@ async def search(state: AppState, call: Call[Nothing, SearchQuery]) -> Answer:
     if not call.query.q.strip():
         raise bad("Say what to look for.", "q")
     hits = await operations.search_messages(state.access(call.who), call.query.q, call.query.limit)
-    return HitList(
-        data=[
-            HitFacts(session=hit.session, number=hit.number, at=hit.at, role=hit.role.value, snippet=hit.snippet)
-            for hit in hits
-        ]
-    )
+    return shows(HitList)({"data": hits})
 
 
-def facts_of(record: operations.SessionRecord) -> SessionFacts:
-    """A session as an API object."""
-    return SessionFacts(
-        id=record.id,
-        title=record.title,
-        surface=record.surface,
-        model=record.model,
-        workspace=record.workspace,
-        principal=record.principal,
-        parent=record.parent,
-        created=record.created,
-        updated=record.updated,
-    )
-
-
+facts_of = shows(SessionFacts)
 ENDPOINTS = (
     Endpoint(
         method="GET",
@@ -151,11 +108,17 @@ ENDPOINTS = (
         query=PageQuery,
         answer=SessionList,
     ),
-    Endpoint(method="GET", path="/v1/sessions/{id}", act=get_session, summary="One session.", answer=SessionFacts),
+    Endpoint(
+        method="GET",
+        path="/v1/sessions/{id}",
+        act=asks(operations.get_session, facts_of),
+        summary="One session.",
+        answer=SessionFacts,
+    ),
     Endpoint(
         method="PATCH",
         path="/v1/sessions/{id}",
-        act=rename,
+        act=asks(operations.rename_session, facts_of),
         summary="Change the title of a session.",
         body=TitleRequest,
         answer=SessionFacts,
@@ -163,14 +126,14 @@ ENDPOINTS = (
     Endpoint(
         method="DELETE",
         path="/v1/sessions/{id}",
-        act=delete,
+        act=removes(operations.delete_session),
         summary="Remove a session with its log.",
         answer=Removed,
     ),
     Endpoint(
         method="POST",
         path="/v1/sessions/{id}/branch",
-        act=branch,
+        act=asks(operations.branch_session, facts_of),
         summary="Copy a session up to one of its events.",
         body=BranchRequest,
         answer=SessionFacts,

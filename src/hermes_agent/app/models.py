@@ -41,9 +41,7 @@ def route_of(loaded: Loaded[Settings], secrets: Secrets, model: str = "") -> Rou
     """Resolve a model name (empty: the configured one) to a route. Raises `NoModel`."""
     keys = by_name(secrets.get, loaded.value.credentials)
     route = choose(model_settings(loaded, model), keys, loaded.value.models, sign_ins(secrets))
-    if route.vendor.mixes:
-        return _mixed(route, loaded, secrets)
-    return replace(route, cache=secrets.home.cache)
+    return _mixed(route, loaded, secrets) if route.vendor.mixes else route
 
 
 def _mixed(route: Route, loaded: Loaded[Settings], secrets: Secrets) -> Route:

@@ -195,11 +195,8 @@ class Abilities:
     draft: float = 0.0
     threads: bool = False
     buttons: int = 0
-    reactions: bool = False
     typing: float = 0.0
     largest_file: int = 0
-    voice: bool = False
-    mentions: bool = False
     keyed: float = 0.0
     read_back: bool = False
     hears_edits: bool = False
@@ -262,7 +259,7 @@ class Channel:
     - `draft` shows an unfinished text in place of the previous one under the same key, until it expires or a message
       is sent. It creates no message, so a lost answer is a plain failure. Called only if the abilities say `draft`;
       raises `NotNow`, `TokenRefused`, or `NeverHere` if that chat supports none;
-    - `typing` and `react` are best effort: they raise only `ChannelError`, which is ignored;
+    - `typing` is best effort: it raises only `ChannelError`, which is ignored;
     - Markdown that the platform cannot show becomes readable text without loss; what cannot be formatted is sent
       plain;
     - text never mentions (notifies) a third person or everybody;
@@ -299,9 +296,6 @@ class Channel:
 
     async def typing(self, to: Conversation) -> None:
         """No-op: no typing indicator."""
-
-    async def react(self, to: Conversation, source_id: str, sign: str) -> None:
-        """No-op: no reactions."""
 
     async def close(self) -> None:
         """No-op: nothing of its own to release."""

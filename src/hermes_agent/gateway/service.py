@@ -222,9 +222,12 @@ class Service:
         except self._lost as error:
             raise NotNow(f"{self.title} ended the stream: {named(error)}") from error
 
-    async def fetch(self, url: str, most: int) -> Answer:
-        """Download a file as `Channel.fetch` does."""
-        return await self.call("GET", url, reads=True, most=most, patience=FETCH_SECONDS)
+    async def fetch(self, url: str, most: int) -> bytes:
+        """Download a file as `Channel.fetch` does. Raises `ChannelError`."""
+        answer = await self.call("GET", url, reads=True, most=most, patience=FETCH_SECONDS)
+        if answer.status != 200:
+            raise NeverHere(f"{self.title} does not give the file out ({answer.status}).")
+        return answer.body
 
     @property
     def _lost(self) -> tuple[type[Exception], ...]:

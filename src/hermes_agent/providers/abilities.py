@@ -23,7 +23,7 @@ def limits_for(route: Route, request: ModelRequest) -> list[str]:
     found = [unlisted(route), narrow(route)]
     if request.prefix.tools:
         found.append(wordy(route))
-    if not route.facts.images and any(isinstance(part, Image) for part in _all_parts(request)):
+    if any(isinstance(part, Image) for part in _all_parts(request)):
         found.append(blind(route))
     return [said for said in found if said]
 
@@ -49,7 +49,8 @@ def narrow(route: Route) -> str:
     facts = route.facts
     if facts.window >= SMALL_WINDOW:
         return ""
-    tight = " Give it more where you can: long conversations are shortened early." if is_tight(facts) else ""
+    is_tight = facts.window <= TIGHT_WINDOW  # The prompt takes much of it.
+    tight = " Give it more where you can: long conversations are shortened early." if is_tight else ""
     most = f"{facts.window // REPLY_SHARE:,}"
     return f"{route.name} has a window of {facts.window:,} tokens, of which a reply may take {most}.{tight}"
 
@@ -67,11 +68,6 @@ def _all_parts(request: ModelRequest) -> Iterator[Part]:
             yield part
             if isinstance(part, ToolResult):
                 yield from part.parts
-
-
-def is_tight(facts: ModelFacts) -> bool:
-    """Whether the window is so small that the prompt takes much of it."""
-    return facts.window <= TIGHT_WINDOW
 
 
 def abilities(facts: ModelFacts) -> dict[str, str]:

@@ -172,17 +172,11 @@ def _price(before: Price | None, said: PriceOverride) -> Price | None:
     written = said.output if said.output is not None else before.output if before else None
     if paid is None or written is None:
         return None
-    tier = said.long
-    long = None if tier is None else _rate(tier.input, tier.output, tier.cached, tier.cache_write)
-    return replace(_rate(paid, written, said.cached, said.cache_write), long_from=said.long_from, long=long)
-
-
-def _rate(paid: float, written: float, cached: float | None, cache_write: float | None) -> Price:
     return Price(
         input=paid,
         output=written,
-        cached=paid if cached is None else cached,
-        cache_write=paid if cache_write is None else cache_write,
+        cached=paid if said.cached is None else said.cached,
+        cache_write=paid if said.cache_write is None else said.cache_write,
     )
 
 

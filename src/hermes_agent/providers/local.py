@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
-from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HomeError
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
-from hermes_agent.host.paths import read_small, write_private
 from hermes_agent.providers.route import Route
 
 LOOK_SECONDS = 0.3
@@ -58,8 +54,7 @@ async def look_around(http: Http, places: Sequence[Place] = USUAL_PLACES) -> lis
 
 async def _query(http: Http, place: Place) -> LocalServer | None:
     found = await _answered(http, f"{place.base_url}/models", LOOK_SECONDS)
-    names = tuple(str(row["id"]) for row in _rows(found, "data") if "id" in row)
-    return LocalServer(place=place, models=names) if isinstance(found.get("data"), list) else None
+    return LocalServer(place=place, models=_names(found)) if isinstance(found.get("data"), list) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +95,7 @@ async def list_models(http: Http, base_url: str, key: str, seconds: float = LIST
         return Listing(why=f"could not be reached ({str(error) or type(error).__name__})")
     names: tuple[str, ...] = ()
     with suppress(msgspec.MsgspecError):
-        found = msgspec.json.decode(response.content, type=dict[str, Any])
-        names = tuple(str(row["id"]) for row in _rows(found, "data") if "id" in row)
+        names = _names(msgspec.json.decode(response.content, type=dict[str, Any]))
     return Listing(status=response.status_code, models=names)
 
 
@@ -110,61 +104,20 @@ async def served_models(http: Http, route: Route, seconds: float = 3.0) -> tuple
     if not route.base_url:
         return ()
     url = f"{route.base_url.partition('?')[0].rstrip('/')}/models"
-    found = await _answered(http, url, seconds, headers=route.key_header("authorization"))
-    return tuple(str(row["id"]) for row in _rows(found, "data") if "id" in row)
+    return _names(await _answered(http, url, seconds, headers=route.key_header("authorization")))
 
 
 PROBE_SECONDS = 5.0
-REMEMBERED_SECONDS = 3600.0
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d+)", re.M)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
-    """Context window that a server gives a model, in tokens; `loaded` False: the maximum, once the model is loaded."""
-
-    tokens: int
-    loaded: bool = True
+async def real_window(http: Http, route: Route) -> int | None:
+    """The window that the route's server really gives the model, in tokens; None where unknown."""
+    window: int | None = await late(route.vendor.window_probe)(http, route)
+    return window
 
 
-class _Remembered(msgspec.Struct):
-    tokens: int
-    at: float
-
-
-async def real_window(http: Http, route: Route, now: Callable[[], float] | None = None) -> int | None:
-    """The window that the route's server really gives the model; None where unknown.
-
-    For a loaded model it is cached for an hour, by address and model, for all processes of the home.
-    """
-    moment = now() if now is not None else SystemClock().now()
-    name = f"{route.base_url} {route.model}"
-    file = None if route.cache is None else route.cache / "windows.json"
-    known = {} if file is None else await asyncio.to_thread(_read, file, moment)
-    if name in known:
-        return known[name].tokens
-    window: Window | None = await late(route.vendor.window_probe)(http, route)
-    if window is not None and window.loaded and file is not None:
-        known[name] = _Remembered(tokens=window.tokens, at=moment)
-        await asyncio.to_thread(_write, file, known)
-    return None if window is None else window.tokens
-
-
-def _read(file: Path, now: float) -> dict[str, _Remembered]:
-    """What is remembered and not too old; nothing where the file is damaged or there is none."""
-    try:
-        kept = msgspec.json.decode(read_small(file) or b"{}", type=dict[str, _Remembered])
-    except (HomeError, msgspec.MsgspecError):
-        return {}
-    return {name: one for name, one in kept.items() if 0 <= now - one.at < REMEMBERED_SECONDS}
-
-
-def _write(file: Path, known: dict[str, _Remembered]) -> None:
-    with suppress(HomeError):  # a cache that cannot be written is asked for again
-        write_private(file, msgspec.json.encode(known), durable=False)
-
-
-async def ollama_window(http: Http, route: Route) -> Window | None:
+async def ollama_window(http: Http, route: Route) -> int | None:
     """Tokens that Ollama allots to the model; None where unknown.
 
     For a loaded model its `context_length` (`/api/ps`). Before: `num_ctx` of its Modelfile, otherwise the longest
@@ -173,35 +126,31 @@ async def ollama_window(http: Http, route: Route) -> Window | None:
     for one in _rows(await _asked(http, route, "/api/ps"), "models"):
         name, tokens = str(one.get("name", "")), _count(one.get("context_length"))
         if tokens and route.model in (name, one.get("model"), name.removesuffix(":latest")):
-            return Window(tokens=tokens)
-    written = _written_window(await _asked(http, route, "/api/show", model=route.model))
-    return None if written is None else Window(tokens=written, loaded=False)
+            return tokens
+    return _written_window(await _asked(http, route, "/api/show", model=route.model))
 
 
-async def llamacpp_window(http: Http, route: Route) -> Window | None:
+async def llamacpp_window(http: Http, route: Route) -> int | None:
     """Tokens of a slot of llama.cpp's server: `default_generation_settings.n_ctx` of `/props`; None where it does not
     say."""
     settings = (await _asked(http, route, "/props")).get("default_generation_settings")
-    tokens = _count(settings.get("n_ctx")) if isinstance(settings, dict) else 0
-    return Window(tokens=tokens) if tokens else None
+    return (_count(settings.get("n_ctx")) or None) if isinstance(settings, dict) else None
 
 
-async def vllm_window(http: Http, route: Route) -> Window | None:
+async def vllm_window(http: Http, route: Route) -> int | None:
     """Window of a vLLM server: `max_model_len` of `/v1/models`; None where unknown."""
     for one in _rows(await _asked(http, route, "/v1/models"), "data"):
         if route.model in (one.get("id"), one.get("root")) and (tokens := _count(one.get("max_model_len"))):
-            return Window(tokens=tokens)
+            return tokens
     return None
 
 
-async def lmstudio_window(http: Http, route: Route) -> Window | None:
+async def lmstudio_window(http: Http, route: Route) -> int | None:
     """Window of LM Studio (`/api/v0/models`): `loaded_context_length` once the model is loaded, until then its
     maximum; None where unknown."""
     for one in _rows(await _asked(http, route, "/api/v0/models"), "data"):
         if one.get("id") == route.model:
-            loaded = _count(one.get("loaded_context_length"))
-            tokens = loaded or _count(one.get("max_context_length"))
-            return Window(tokens=tokens, loaded=bool(loaded)) if tokens else None
+            return _count(one.get("loaded_context_length")) or _count(one.get("max_context_length")) or None
     return None
 
 
@@ -224,6 +173,11 @@ async def _answered(
         return {}
     except http.failures:
         return {}
+
+
+def _names(found: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the models that a server lists."""
+    return tuple(str(row["id"]) for row in _rows(found, "data") if "id" in row)
 
 
 def _rows(found: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:

@@ -107,7 +107,6 @@ OPENAI_ERRORS: Table = {
     "model_not_found": ModelNotFound,
     "overloaded": Overloaded,
     "overloaded_error": Overloaded,
-    "previous_response_not_found": ThinkingRefused,
     "rate_limit_exceeded": RateLimited,
     "server_error": ServerFailed,
     "server_is_overloaded": Overloaded,
@@ -126,7 +125,6 @@ BY_WORDS: tuple[tuple[str, type[ProviderError]], ...] = (
             r"|(invalid|missing|corrupt\w*).{0,12}thought.?signature"
             r"|encrypted.content.{0,200}could not be (verified|decrypted|parsed)"
             r"|of type .?reasoning.? was provided without|without its required .?reasoning.? item"
-            r"|previous.response.{0,100}not found"
         ),
         ThinkingRefused,
     ),

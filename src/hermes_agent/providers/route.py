@@ -7,7 +7,6 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field, replace
 from difflib import get_close_matches
-from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 from urllib.parse import quote, urlsplit
@@ -60,8 +59,7 @@ class Route:
     name. `cache_ttl` is how long the vendor should cache a prompt, where it can be told. `region` is empty where
     the vendor has none.
 
-    For a sign-in, `source` gives the keys and the `headers` of each: see `renewed`. `cache` is the folder in
-    which windows of local servers are cached; None: they are not.
+    For a sign-in, `source` gives the keys and the `headers` of each: see `renewed`.
     """
 
     vendor: Vendor
@@ -74,7 +72,6 @@ class Route:
     region: str = ""
     source: KeySource | None = field(default=None, repr=False, compare=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    cache: Path | None = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -172,8 +169,6 @@ def choose(
     source = None if key or not vendor.sign_in else sign_ins(vendor)
     if vendor.needs_key and not key and source is None:
         raise NoModel(_no_key(vendor, model, secrets))
-    if settings.chain_responses and vendor.quirks.stores:
-        vendor = replace(vendor, quirks=replace(vendor.quirks, chains=True))
     return Route(
         vendor=vendor,
         base_url=base_url.rstrip("/"),

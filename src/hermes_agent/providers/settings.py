@@ -36,11 +36,6 @@ class ModelSettings:
     )
     reasoning_effort: Level = setting(USUAL_LEVEL, "How much a model reasons; the nearest level that it has is used.")
     max_output: int | None = setting(None, "Longest reply in tokens. Not set: the model's own limit.", least=1)
-    chain_responses: bool = setting(
-        False,
-        "Responses API only: the provider keeps the conversation (`store`), and Hermes sends only new messages. "
-        "If the provider has lost it, Hermes sends everything again.",
-    )
     window: int | None = setting(
         None, "Context window in tokens, where the catalogue is wrong or does not know the model.", least=1
     )
@@ -65,25 +60,13 @@ class CredentialSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TierOverride:
-    """A person's prices for long requests to a model, in US dollars per million tokens."""
-
-    input: float = setting(0.0, "US dollars per million input tokens.", least=0)
-    output: float = setting(0.0, "US dollars per million output tokens.", least=0)
-    cached: float | None = setting(None, "Tokens read from a cache. Not set: as input.", least=0)
-    cache_write: float | None = setting(None, "Tokens written to a cache. Not set: as input.", least=0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PriceOverride:
-    """A model's price, in place of the catalogue's."""
+    """A model's price, in place of the catalogue's; also of its long requests."""
 
     input: float | None = setting(None, "US dollars per million input tokens.", least=0)
     output: float | None = setting(None, "US dollars per million output tokens.", least=0)
     cached: float | None = setting(None, "Tokens read from a cache. Not set: as input.", least=0)
     cache_write: float | None = setting(None, "Tokens written to a cache. Not set: as input.", least=0)
-    long_from: int = setting(0, "A request with more input tokens than this has the price `long`.", least=0)
-    long: TierOverride | None = setting(None, "The price of such a request.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

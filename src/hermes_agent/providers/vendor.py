@@ -29,11 +29,9 @@ class Quirks:
     follow a tool's only after an assistant's. `cache_key` True: a key per session steers requests to the machine that
     has the prefix cached. `reports_cost` True: the usage holds US dollars. `also` is part of every request.
     `output_limit` False: a request may not limit the reply. `instructions` replaces a missing system prompt where a
-    vendor requires one. `stores` False: the vendor refuses to store responses. `chains` True: it stores them, and a
-    request names the last one instead of repeating the conversation. `prefill` says how the beginning of a reply is
-    sent: as the last message (`last`), marked in it (`prefix`, `partial`), or with vLLM's fields (`continue`); empty:
-    not at all. `cache_marks` are prefixes of model names whose prompts are cached only where a request says so; one
-    mark then stands for the whole request.
+    vendor requires one. `prefill` says how the beginning of a reply is sent: as the last message (`last`), marked in
+    it (`prefix`, `partial`), or with vLLM's fields (`continue`); empty: not at all. `cache_marks` are prefixes of model
+    names whose prompts are cached only where a request says so; one mark then stands for the whole request.
     """
 
     reasoning_field: ReasoningField = ""
@@ -52,8 +50,6 @@ class Quirks:
     reports_cost: bool = False
     output_limit: bool = True
     instructions: str = ""
-    stores: bool = True
-    chains: bool = False
     also: Body = field(default_factory=dict)
 
 
@@ -72,7 +68,7 @@ class Vendor:
 
     `default_model` is used where a person named none; empty: one must be named. `model_prefix` is put before
     names without a slash. `catalogue` names the vendor whose model facts apply where this one's are unknown.
-    `window_probe` names a coroutine (`module:attribute`) that asks the server for a model's `local.Window`.
+    `window_probe` names a coroutine (`module:attribute`) that asks the server for a model's window.
     `free`: requests cost nothing. `mixes`: its models are mixtures of others (section `moa`).
     """
 

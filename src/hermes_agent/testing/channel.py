@@ -38,10 +38,8 @@ ABILITIES = Abilities(
     delete=True,
     threads=True,
     buttons=8,
-    reactions=True,
     typing=5.0,
     largest_file=1_000_000,
-    mentions=True,
     hears_edits=True,
 )
 
@@ -236,10 +234,6 @@ class FakeChannel(Channel):
     async def typing(self, to: Conversation) -> None:
         self._trouble("typing")
         self.chats.typing.append(to.chat)
-
-    async def react(self, to: Conversation, source_id: str, sign: str) -> None:  # noqa: ARG002  the Protocol's shape
-        self._trouble("react")
-        self.chats.reactions.append((source_id, sign))
 
     async def check(self) -> str:
         if self.platform.ailment:

@@ -87,17 +87,6 @@ def test_a_vendor_without_a_sign_in_says_what_it_takes(tmp_path: Path) -> None:
         typed(tmp_path, "login", "openai-codx")
 
 
-def test_anthropic_is_asked_for_a_client_of_one_s_own(tmp_path: Path, tokens: TokenServer) -> None:
-    with pytest.raises(NoModel, match="does not let other programs"):
-        typed(tmp_path, "login", "anthropic")
-
-    variables = {"ANTHROPIC_CLIENT_ID": "mine", "ANTHROPIC_AUTH_URL": tokens.url}
-    said = typed(tmp_path, "login", "anthropic", stdin="code-1\n", **variables)
-
-    assert "client_id=mine" in said.err
-    assert said.out.startswith("Signed in to Anthropic")
-
-
 def test_where_there_is_nothing_the_ways_in_are_named(tmp_path: Path) -> None:
     assert "hermes setup" in typed(tmp_path, "auth", "list").err
     assert typed(tmp_path, "auth", "list", "--json").out == "[]\n"

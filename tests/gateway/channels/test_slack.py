@@ -165,14 +165,6 @@ async def test_a_file_that_is_not_there_is_said_so(channel, tmp_path):
         await channel.send(ANN, part, "k")
 
 
-async def test_a_sign_is_shown_where_slack_has_it(platform, channel):
-    await channel.react(ANN, "D1:1.5", "👀")
-    await channel.react(ANN, "D1:1.5", "🦄")
-    await channel.typing(ANN)
-
-    assert platform.chats.reactions == [("D1:1.5", "eyes")]
-
-
 async def test_the_double_knows_no_other_methods(platform, channel):
     with pytest.raises(NeverHere, match="unknown method"):
         await channel._bot.call("nothing.like.it")

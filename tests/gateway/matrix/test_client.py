@@ -68,15 +68,6 @@ async def test_a_file_that_is_not_given_out_is_said_to_be(tmp_path):
             await client.download("mxc://hermes.test/nothing", 10**9)
 
 
-async def test_an_older_homeserver_gives_files_out_in_the_older_way(tmp_path):
-    async with hearing(tmp_path) as at:
-        at.platform.files["f1"], at.platform.old = b"content", True
-        headers = {"Authorization": "Bearer x"}
-        client = Client(Service(title="x", http=at.needs.http, headers=headers, base=at.platform.url, meaning=meaning))
-
-        assert await client.download("mxc://hermes.test/f1", 10**9) == b"content"
-
-
 @pytest.mark.parametrize("odd", [None, 5, "x", [], {}, True, 1e400, float("nan"), -3, 10**400])
 def test_whatever_stands_there_something_of_its_kind_comes_back(odd):
     assert isinstance(table(odd), dict)

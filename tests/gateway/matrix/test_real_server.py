@@ -295,20 +295,6 @@ async def test_a_long_code_block_with_what_has_to_be_escaped_goes_out(play: Play
     assert shown["body"] == text[::-1]
 
 
-async def test_signs_are_shown(play: Play, ann: Person):
-    async with play.listening():
-        room = await play.meeting(ann)
-        first = await ann.say(room, "One")
-        to = Conversation(platform="matrix", chat=room)
-        await play.channel.typing(to)
-        await play.channel.react(to, first, "👀")
-        await play.channel.send(to, Part(text="Done"), "k1")
-        await ann.look()
-
-    reactions = [event for event in ann.seen if event["type"] == "m.reaction"]
-    assert [event["content"]["m.relates_to"]["key"] for event in reactions] == ["👀"]
-
-
 async def test_a_revoked_token_is_a_sentence(play: Play, server: Synapse):
     bad = CHANNEL.make(replace(play.needs, secret=lambda _: "syt_wrong"))
 

@@ -108,14 +108,6 @@ async def test_a_farewell_is_told_with_its_reason(tmp_path):
     assert removed.reason == f'{ANN} removed the agent from the room, saying "enough".'
 
 
-async def test_people_see_that_what_they_wrote_arrived(tmp_path):
-    async with hearing(tmp_path) as at, at.listening():
-        await at.platform.say("one")
-        last = await at.platform.say("two")
-        other = await at.platform.say("three", chat="!2:hermes.test")
-        await until(lambda: {(ROOM, last), ("!2:hermes.test", other)} <= set(at.platform.receipts))
-
-
 @pytest.mark.parametrize(
     "odd",
     [

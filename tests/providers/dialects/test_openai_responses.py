@@ -17,26 +17,15 @@ from hermes_agent.core.messages import (
     ToolCall,
     said,
 )
-from hermes_agent.host.http import Http
-from hermes_agent.providers.demo.script import Call, Say, Think
+from hermes_agent.providers.demo.script import Say
 from hermes_agent.providers.dialects.openai_responses import DIALECT
-from hermes_agent.providers.route import Grant, choose
-from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.providers.vendor import Quirks
 from tests.doubles.responses_request import ResponsesStyle
-from tests.providers.asking import DIALECTS, PIXEL, PREFIX, result, retries, route_to, talking
+from tests.providers.asking import DIALECTS, PIXEL, PREFIX, result, route_to, talking
 
 GPT = "openai/gpt-5.6-sol"
 BARE = Prefix(system="", tools=(), hash="")
 RESPONSES = next(spoken for spoken in DIALECTS if spoken.name == "openai_responses")
-CHAINED = ModelSettings(chain_responses=True)
-
-
-class SignedIn:
-    """Keys of somebody who signed in."""
-
-    async def __call__(self, _http: Http, *, refused: str = "") -> Grant:
-        return Grant(key=f"not {refused}")
 
 
 def body(messages: list[Message], *, model: str = GPT, quirks: Quirks | None = None, **changes: object) -> dict:
@@ -109,56 +98,6 @@ def test_pictures_and_documents_are_input_and_text_is_text():
     assert picture["image_url"] == "https://example.org/a.png"
     assert (document["filename"], document["file_data"]) == ("a.pdf", "data:application/pdf;base64,aGk=")
     assert text == {"type": "input_text", "text": "[a.md]\nhi"}
-
-
-def test_a_vendor_that_keeps_nothing_is_not_asked_to():
-    assert route_to(GPT, chain_responses=True).vendor.quirks.chains
-    settings = ModelSettings(default="openai-codex/gpt-6-sol", chain_responses=True)
-    codex = choose(settings, lambda _: None, sign_ins=lambda _: SignedIn())
-    assert (codex.dialect, codex.vendor.quirks.chains) == ("openai_responses", False)
-
-
-async def test_a_chained_conversation_sends_only_what_is_new():
-    script = [(Think("hm"), Call("read_file", {"path": "a"})), Say("It says a."), Say("Bye.")]
-    async with talking(RESPONSES, script, settings=CHAINED) as talk:
-        (call,) = (await talk.ask()).message.tool_calls
-        talk.answer(result(call.id, "a"))
-        await talk.ask()
-        talk.say("Thanks")
-        await talk.ask()
-        bodies = [exchange.body for exchange in talk.server.exchanges]
-        heard = talk.server.asked[-1].messages
-    assert [sent["store"] for sent in bodies] == [True, True, True]
-    assert ["previous_response_id" in sent for sent in bodies] == [False, True, True]
-    assert [[item["type"] for item in sent["input"]] for sent in bodies[1:]] == [["function_call_output"], ["message"]]
-    assert [message.text for message in heard] == ["Hello", "", "", "It says a.", "Thanks"]
-
-
-async def test_a_lost_response_is_followed_by_the_whole_conversation():
-    async with talking(RESPONSES, [Say("One."), Say("Two."), Say("Three.")], settings=CHAINED) as talk:
-        await talk.ask()
-        talk.server._wire.forget()
-        talk.say("More")
-        heard = await talk.listen()
-        talk.say("And more")
-        await talk.ask()
-        bodies = [exchange.body for exchange in talk.server.exchanges]
-    assert "not found" in retries(heard)[0].reason
-    assert [len(sent["input"]) for sent in bodies] == [1, 1, 3, 1]
-    assert ["previous_response_id" in sent for sent in bodies] == [False, True, False, True]
-
-
-async def test_another_process_and_a_shortened_conversation_send_everything():
-    async with talking(RESPONSES, [Say("One."), Say("Two."), Say("Three.")], settings=CHAINED) as talk:
-        await talk.ask()
-        talk.say("More")
-        talk.broker._router.primary._compilers.clear()
-        await talk.ask()
-        del talk.messages[:2]
-        talk.say("And?")
-        await talk.ask()
-        bodies = [exchange.body for exchange in talk.server.exchanges]
-    assert not any("previous_response_id" in sent for sent in bodies)
 
 
 async def test_the_sign_in_s_refusal_is_told_in_its_words():

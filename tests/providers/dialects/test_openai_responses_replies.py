@@ -1,7 +1,6 @@
 """Streams of the Responses API, also odd ones."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -148,12 +147,6 @@ def test_usage_is_that_of_the_end():
     finished, _ = read(added(0, MESSAGE), piece("output_text", 0, "Hi"), ended(usage=usage))
     assert finished.usage == Usage(input=60, output=9, cached=50, reasoning=4)
     assert not read(added(0, MESSAGE), piece("output_text", 0, "Hi"), ended())[0].usage.known
-
-
-def test_the_name_of_a_kept_response_is_kept_where_the_route_chains():
-    chained = replace(ROUTE, vendor=replace(ROUTE.vendor, quirks=replace(ROUTE.vendor.quirks, chains=True)))
-    finished, _ = read(added(0, MESSAGE), piece("output_text", 0, "Hi"), ended(), route=chained)
-    assert finished.parts[0] == Thinking(text="", opaque='{"response":"resp_1"}', maker=MAKER)
 
 
 @pytest.mark.parametrize(

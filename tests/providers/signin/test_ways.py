@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from urllib.parse import parse_qs, urlsplit
-
 import pytest
 
-from hermes_agent.core.errors import AuthRefused, NoModel
+from hermes_agent.core.errors import AuthRefused
 from hermes_agent.host.http import Http
-from hermes_agent.host.paths import Home
-from hermes_agent.providers.signin.token_refresh import TokenRefresh
-from hermes_agent.providers.signin.ways import ANTHROPIC, DEVICE_SECONDS, Issuer, Shown, by_code, by_device, claims_of
+from hermes_agent.providers.signin.ways import DEVICE_SECONDS, Issuer, Shown, by_device, claims_of
 from hermes_agent.testing.clock import FakeClock
 from tests.providers.signin.double import jwt, token_server
 
@@ -55,42 +50,6 @@ class Late(FakeClock):
 
     async def sleep(self, seconds: float) -> None:
         await super().sleep(DEVICE_SECONDS)
-
-
-@pytest.mark.parametrize(
-    "shape", ["{code}", "{code}#{state}", "https://x/oauth/code/callback?code={code}&state={state}"]
-)
-async def test_a_pasted_code_is_read_in_every_shape(http: Http, shape: str):
-    shown: list[Shown] = []
-
-    async def paste() -> str:
-        query = parse_qs(urlsplit(shown[0].page).query)
-        assert query["code_challenge_method"] == ["S256"]
-        return f"  {shape.format(code='code-1', state=query['state'][0])}\n"
-
-    async with token_server() as server:
-        facts = replace(ANTHROPIC, issuer=server.url)
-        tokens = await by_code(Issuer(facts, http, client_id="mine"), shown.append, paste)
-
-    assert tokens.access == "access-0"
-    assert (server.asked[-1][1]["code"], server.asked[-1][1]["client_id"]) == ("code-1", "mine")
-
-
-async def test_a_code_of_another_sign_in_is_refused(http: Http):
-    async def paste() -> str:
-        return "code-1#another"
-
-    async with token_server() as server:
-        facts = replace(ANTHROPIC, issuer=server.url)
-        with pytest.raises(AuthRefused, match="another sign-in"):
-            await by_code(Issuer(facts, http, client_id="mine"), lambda _: None, paste)
-    assert server.asked == []
-
-
-def test_without_a_client_of_one_s_own_it_is_said_what_is_allowed(tmp_path, http: Http):
-    renewal = TokenRefresh(Home(root=tmp_path, base=tmp_path), FakeClock(), {}.get)
-    with pytest.raises(NoModel, match=r"does not let.*ANTHROPIC_CLIENT_ID.*ANTHROPIC_API_KEY"):
-        renewal.issuer(ANTHROPIC, http)
 
 
 def test_the_claims_of_what_is_no_token_are_none():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime
-from functools import partial
 
 import click
 from click.shell_completion import CompletionItem
@@ -17,10 +16,9 @@ from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import NoModel
 from hermes_agent.host.config_edit import set_value
 from hermes_agent.host.http import Http
-from hermes_agent.host.tasks import in_own_thread
 from hermes_agent.providers.route import load_vendor
 from hermes_agent.providers.signin.token_refresh import SignedIn, TokenRefresh, sign_in_of
-from hermes_agent.providers.signin.ways import Shown, SignIn, Tokens, by_code, by_device
+from hermes_agent.providers.signin.ways import Shown, SignIn, by_device
 from hermes_agent.providers.vendor import Vendor
 from hermes_agent.providers.vendors import VENDORS
 
@@ -51,9 +49,9 @@ class VendorName(click.ParamType[Vendor]):
 @click.argument("vendor", type=VendorName(), metavar="VENDOR")
 @pass_surface
 def login(surface: Surface, vendor: Vendor) -> None:
-    """Sign in to VENDOR (openai-codex, anthropic) instead of using a key.
+    """Sign in to VENDOR (openai-codex) instead of using a key.
 
-    Hermes shows a page and, for openai-codex, a code. After your sign-in there it saves the tokens in auth.json, for
+    Hermes shows a page and a code. After your sign-in there it saves the tokens in auth.json, for
     you alone, and renews them.
     """
     facts = sign_in_of(vendor)
@@ -95,17 +93,10 @@ def list_(surface: Surface) -> None:
 
 
 async def sign_in(surface: Surface, facts: SignIn) -> SignedIn:
-    """Run a vendor's sign-in flow and save its tokens. Raises `NoModel`, `ProviderError`."""
+    """Run a vendor's sign-in flow and save its tokens. Raises `ProviderError`."""
     renewal, http = token_refresh_of(surface), Http()
     try:
-        issuer = renewal.issuer(facts, http)
-        tokens: Tokens
-        match facts.way:
-            case "device":
-                tokens = await by_device(issuer, tell, SystemClock())
-            case "code":
-                tokens = await by_code(issuer, tell, paste)
-        return await renewal.keep(facts, tokens)
+        return await renewal.keep(facts, await by_device(renewal.issuer(facts, http), tell, SystemClock()))
     finally:
         await http.close()
 
@@ -113,17 +104,8 @@ async def sign_in(surface: Surface, facts: SignIn) -> SignedIn:
 def tell(shown: Shown) -> None:
     """Show the sign-in page and code."""
     remark(f"Open {shown.page}")
-    if shown.code:
-        remark(
-            f"and enter the code {shown.code} there. Share it with no one: a person who asks for it wants your account."
-        )
-        remark("Waiting ... (Ctrl-C ends it)")
-
-
-async def paste() -> str:
-    """Prompt for the code from the page, without echo."""
-    answer: str = await in_own_thread(partial(click.prompt, "The code that the page shows", hide_input=True, err=True))
-    return answer
+    remark(f"and enter the code {shown.code} there. Share it with no one: a person who asks for it wants your account.")
+    remark("Waiting ... (Ctrl-C ends it)")
 
 
 def sign_ins(surface: Surface) -> list[dict[str, str]]:

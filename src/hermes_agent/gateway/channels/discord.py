@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
-from urllib.parse import quote
 
 from hermes_agent.core.chat import Conversation
 from hermes_agent.core.errors import ConfigError
@@ -127,9 +126,6 @@ class DiscordChannel(Channel):
     async def typing(self, to: Conversation) -> None:
         await self._rest.ask("POST", f"channels/{to.thread or to.chat}/typing", reads=True)
 
-    async def react(self, to: Conversation, source_id: str, sign: str) -> None:
-        await self._rest.ask("PUT", f"{_message(to, source_id)}/reactions/{quote(sign)}/@me", reads=True)
-
     async def check(self) -> str:
         return str((await self._rest.ask("GET", "users/@me", reads=True)).get("username", ""))
 
@@ -155,10 +151,7 @@ class DiscordChannel(Channel):
 
     async def fetch(self, media: Media, most: int) -> bytes:
         """Download a file. Its URL is signed, so no token is sent."""
-        answer = await self._files.fetch(media.reference, most)
-        if answer.status != 200:
-            raise NeverHere(f"Discord does not give the file out ({answer.status}).")
-        return answer.body
+        return await self._files.fetch(media.reference, most)
 
 
 QUIET: dict[str, Any] = {"allowed_mentions": {"parse": []}}
@@ -197,10 +190,8 @@ CHANNEL = Kind(
         delete=True,
         threads=True,
         buttons=25,
-        reactions=True,
         typing=10.0,
         largest_file=10_000_000,
-        mentions=True,
         keyed=120.0,
         hears_edits=True,
     ),

@@ -135,10 +135,6 @@ class MatrixChannel(Channel):
     async def typing(self, to: Conversation) -> None:
         await self._say_typing(await self._moves.now(to.chat), typing=True)
 
-    async def react(self, to: Conversation, source_id: str, sign: str) -> None:
-        room = await self._moves.now(to.chat)
-        await self._put(room, REACTION, reaction(source_id, sign), transaction(f"{source_id}:{sign}"))
-
     async def check(self) -> str:
         return str((await self._client.call("GET", "account/whoami", reads=True)).get("user_id", ""))
 
@@ -255,10 +251,8 @@ CHANNEL = Kind(
         delete=True,
         threads=True,
         buttons=len(SIGNS),
-        reactions=True,
         typing=TYPING_SECONDS,
         largest_file=50_000_000,
-        mentions=True,
         keyed=1800.0,  # Synapse forgets the ids of transactions after half an hour.
         hears_edits=True,
         fences=True,

@@ -47,14 +47,6 @@ TITLE_SECONDS = 3600.0
 PAGES = 5
 """Pages of a history that are looked through for what may have been sent."""
 EVENT = "hermes_slot"
-SIGNS = {
-    "👀": "eyes",
-    "✅": "white_check_mark",
-    "❌": "x",
-    "👍": "thumbsup",
-    "⏳": "hourglass_flowing_sand",
-    "⚠️": "warning",
-}
 SILENT_SECONDS = 60.0
 """After so long without a word the first one of a connection (`hello`) is not awaited any longer."""
 
@@ -189,12 +181,6 @@ class SlackChannel(Channel):
         payload = (message.get("metadata") or {}).get("event_payload") or {}
         return str(message["ts"]) if payload.get("key") == key else None
 
-    async def react(self, to: Conversation, source_id: str, sign: str) -> None:
-        if sign in SIGNS:
-            await self._bot.call(
-                "reactions.add", channel=to.chat, timestamp=source_id.partition(":")[2], name=SIGNS[sign]
-            )
-
     async def check(self) -> str:
         me = await self._bot.call("auth.test", reads=True)
         await self._app.call("apps.connections.open", reads=True)
@@ -293,9 +279,7 @@ CHANNEL = Kind(
         delete=True,
         threads=True,
         buttons=25,
-        reactions=True,
         largest_file=1_000_000_000,
-        mentions=True,
         read_back=True,
         hears_edits=True,
     ),
@@ -306,7 +290,7 @@ CHANNEL = Kind(
         "Make an app at https://api.slack.com/apps and switch Socket Mode on; its app token (xapp-, with "
         "connections:write) is SLACK_APP_TOKEN.",
         "Give the bot the scopes app_mentions:read, channels:history, groups:history, im:history, mpim:history, "
-        "chat:write, files:read, files:write, reactions:write, users:read and metadata.message:read; for the names of "
+        "chat:write, files:read, files:write, users:read and metadata.message:read; for the names of "
         "channels also channels:read and groups:read.",
         "Subscribe to the events message.channels, message.groups, message.im, message.mpim, app_mention, "
         "member_left_channel; switch interactivity on, and messages in the app's home.",

@@ -53,18 +53,12 @@ class Client:
         return str(answer.values()["content_uri"])
 
     async def download(self, address: str, most: int) -> bytes:
-        """Download an `mxc:` URI. Falls back to the unauthenticated endpoint on old servers."""
+        """Download an `mxc:` URI."""
         scheme, _, rest = address.partition("://")
         server, _, id_ = rest.partition("/")
         if scheme != "mxc" or not server or not id_ or "/" in id_:
             raise NeverHere("The file has no address of Matrix.")
-        place = joined(server, id_)
-        answer = await self._service.fetch(f"{self._service.base}/{GIVEN_OUT}/{place}", most)
-        if answer.status == 404 and _said(answer)[0] == "M_UNRECOGNIZED":
-            answer = await self._service.fetch(f"{self._service.base}/{MEDIA}/download/{place}", most)
-        if answer.status != 200:
-            raise NeverHere(f"The homeserver does not give the file out ({answer.status}).")
-        return answer.body
+        return await self._service.fetch(f"{self._service.base}/{GIVEN_OUT}/{joined(server, id_)}", most)
 
 
 def joined(*parts: str) -> str:
@@ -74,7 +68,7 @@ def joined(*parts: str) -> str:
 
 def meaning(answer: Answer) -> ChannelError:
     """Map an error response (status 400 and above) to a `ChannelError`."""
-    code, words = _said(answer)
+    code, words = (str(answer.fields.get(name, "")) for name in ("errcode", "error"))
     if code in REFUSED:
         return TokenRefused(f"The homeserver does not accept MATRIX_ACCESS_TOKEN ({code}: {words}).")
     if code in ABSENT:
@@ -82,10 +76,6 @@ def meaning(answer: Answer) -> ChannelError:
     if code == "M_TOO_LARGE":
         return NeverHere("It is too large for this homeserver.")
     return NeverHere(f"The homeserver refuses it: {answer.status} {words} ({code}).")
-
-
-def _said(answer: Answer) -> tuple[str, str]:
-    return str(answer.fields.get("errcode", "")), str(answer.fields.get("error", ""))
 
 
 Event = Mapping[str, Any]

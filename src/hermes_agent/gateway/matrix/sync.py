@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import field
 from functools import partial
 from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.access_control import harmless
-from hermes_agent.gateway.channel import ChannelError, Hear, MessageGone, NeverHere, NotNow, Removed, Said
+from hermes_agent.gateway.channel import ChannelError, Hear, MessageGone, NeverHere, NotNow, Removed
 from hermes_agent.gateway.dispatcher import Cursor, Dispatcher, dispatching, is_control
 from hermes_agent.gateway.matrix.client import Client, Event, inside, joined, number, table, tables, text
 from hermes_agent.gateway.matrix.membership import Membership, Place, Places
 from hermes_agent.gateway.matrix.rooms import NAME, Crypto, Reader, Rooms
-from hermes_agent.host.tasks import spawn
 
 log = logging.getLogger(__name__)
 
@@ -52,17 +49,15 @@ FILTER = json.dumps(
 @dataclass(slots=True, kw_only=True)
 class Progress:
     """Position of the Matrix sync loop: `since` is the next request's token, everything before `place.since` is
-    processed. `seen`: the last message read, by room; `matters`: there is state to save."""
+    processed. `matters`: there is state to save."""
 
     place: Place
     hear: Hear
     dispatcher: Dispatcher
     cursor: Cursor[str]
     since: str
-    seen: dict[str, str] = field(default_factory=dict)
     matters: bool = False
     is_late: bool = False
-    reading: asyncio.Task[None] | None = None
 
     async def put(self, room: str, job: Callable[[], Awaitable[object]], *, control: bool = False) -> None:
         """Process part of the current answer, in its room's order."""
@@ -96,13 +91,8 @@ class Sync:
         async with dispatching() as dispatcher:
             cursor = Cursor(place.since)
             at = Progress(place=place, hear=hear, dispatcher=dispatcher, cursor=cursor, since=place.since)
-            try:
-                while True:
-                    await self._on(at)
-            finally:
-                if at.reading is not None:
-                    at.reading.cancel()
-                    await asyncio.wait((at.reading,))
+            while True:
+                await self._on(at)
 
     async def _on(self, at: Progress) -> None:
         """Process one sync answer and save the position."""
@@ -124,8 +114,6 @@ class Sync:
         if at.matters:
             await self.places.keep(at.place)
             at.matters = not settled
-        if at.seen and (at.reading is None or at.reading.done()):
-            at.reading = spawn(self._read(at.seen), name="read receipts")
 
     async def _next(self, at: Progress) -> Event:
         patience = KEYS_MILLISECONDS if at.place.unread else PATIENCE_MILLISECONDS
@@ -217,15 +205,13 @@ class Sync:
             event = opened
             if room in at.place.told:
                 at.place.told.remove(room)
-        if await self._handle(room, event, at.hear):
-            at.seen[room] = text(event.get("event_id"))
+        await self._handle(room, event, at.hear)
 
-    async def _handle(self, room: str, event: Event, hear: Hear) -> bool:
-        """Pass an event to the gateway. Returns whether it was a readable message."""
+    async def _handle(self, room: str, event: Event, hear: Hear) -> None:
+        """Pass an event to the gateway."""
         heard = await self.reader.heard(room, event)
         if heard is not None:
             await hear(heard)
-        return isinstance(heard, Said)
 
     async def _unread(self, room: str, id_: str, place: Place) -> None:
         """Handle an undecryptable message: wait for its key, or tell the room."""
@@ -263,14 +249,6 @@ class Sync:
             place.told.append(room)
             with suppress(ChannelError):
                 await self.excuse(room, id_)
-
-    async def _read(self, seen: dict[str, str]) -> None:
-        """Send read receipts."""
-        while seen:
-            room, id_ = seen.popitem()
-            with suppress(ChannelError):
-                path = joined("rooms", room, "receipt", "m.read", id_)
-                await self.client.call("POST", path, {}, reads=True)
 
     async def _left(self, room: str, found: Event, at: Progress) -> None:
         at.place.forget(room)

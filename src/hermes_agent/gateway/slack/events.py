@@ -26,7 +26,7 @@ from hermes_agent.gateway.channel import (
     Withdrawn,
 )
 from hermes_agent.gateway.dispatcher import is_control
-from hermes_agent.gateway.service import Service, Upload
+from hermes_agent.gateway.service import FETCH_SECONDS, Service, Upload
 from hermes_agent.gateway.text.markdown import Dialect, rendered
 
 PLATFORM = "slack"
@@ -266,7 +266,7 @@ class Web:
 
     async def download(self, url: str, most: int) -> bytes:
         """Download a file."""
-        answer = await self._service.fetch(url, most)
+        answer = await self._service.call("GET", url, reads=True, most=most, patience=FETCH_SECONDS)
         if answer.status != 200 or (answer.headers.get("content-type") or "").startswith("text/html"):
             raise NeverHere("Slack does not give the file out: the app needs the scope files:read.")
         return answer.body

@@ -85,10 +85,7 @@ class BotApi:
         found = await self.call("getFile", {"file_id": file_id})
         if not found.get("file_path"):
             raise NeverHere("Telegram does not give the file out.")
-        answer = await self._service.fetch(f"{self._url}/file/bot{self._token}/{found['file_path']}", most)
-        if answer.status >= 400:
-            raise NotNow(f"The file could not be fetched ({answer.status}).")
-        return answer.body
+        return await self._service.fetch(f"{self._url}/file/bot{self._token}/{found['file_path']}", most)
 
 
 def _result(status: int, body: bytes) -> Plain:

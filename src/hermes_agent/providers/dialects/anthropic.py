@@ -164,7 +164,9 @@ STOPS = {
 }
 
 
-class _Block(msgspec.Struct):
+class _Piece(msgspec.Struct):
+    """A block as it begins, or what is added to one, or how the reply ends."""
+
     type: str = ""
     text: str = ""
     thinking: str = ""
@@ -173,20 +175,9 @@ class _Block(msgspec.Struct):
     id: str = ""
     name: str = ""
     input: dict[str, Any] | None = None
-
-
-class _StopDetails(msgspec.Struct):
-    category: str | None = None
-
-
-class _Delta(msgspec.Struct):
-    type: str = ""
-    text: str = ""
-    thinking: str = ""
-    signature: str = ""
     partial_json: str = ""
     stop_reason: str | None = None
-    stop_details: _StopDetails | None = None
+    stop_details: dict[str, Any] | None = None
 
 
 class _Usage(msgspec.Struct):
@@ -197,16 +188,12 @@ class _Usage(msgspec.Struct):
     output_tokens_details: TokenDetails | None = None
 
 
-class _Message(msgspec.Struct):
-    usage: _Usage | None = None
-
-
 class _Event(msgspec.Struct):
     type: str = ""
     index: int = 0
-    delta: _Delta | None = None
-    content_block: _Block | None = None
-    message: _Message | None = None
+    delta: _Piece | None = None
+    content_block: _Piece | None = None
+    message: _Event | None = None
     usage: _Usage | None = None
     error: msgspec.Raw = msgspec.Raw(b"")
 
@@ -227,20 +214,20 @@ class MessagesDecoder(ReplyReader[_Event]):
         event = self._read(data)
         match event.type:
             case "content_block_delta":
-                return self._grow(event.index, event.delta or _Delta())
+                return self._grow(event.index, event.delta or _Piece())
             case "content_block_start":
-                return self._start(event.index, event.content_block or _Block())
+                return self._start(event.index, event.content_block or _Piece())
             case "message_start":
                 self._take_usage(event.message.usage if event.message else None)
             case "message_delta":
-                self._take_end(event.delta or _Delta(), event.usage)
+                self._take_end(event.delta or _Piece(), event.usage)
             case "message_stop":
                 self.done = True
             case "error":
                 raise self._failed(event.error)
         return []
 
-    def _start(self, index: int, given: _Block) -> list[Delta]:
+    def _start(self, index: int, given: _Piece) -> list[Delta]:
         self.content += 1
         match given.type:
             case "text":
@@ -260,7 +247,7 @@ class MessagesDecoder(ReplyReader[_Event]):
                 self._blocks[index] = Block("")
         return []
 
-    def _grow(self, index: int, delta: _Delta) -> list[Delta]:
+    def _grow(self, index: int, delta: _Piece) -> list[Delta]:
         block = self._blocks.get(index)
         if block is None:
             raise self._broken(f"sent a piece of block {index}, which never began.")
@@ -276,10 +263,10 @@ class MessagesDecoder(ReplyReader[_Event]):
                 block.opaque += delta.signature
         return []
 
-    def _take_end(self, delta: _Delta, usage: _Usage | None) -> None:
+    def _take_end(self, delta: _Piece, usage: _Usage | None) -> None:
         self._stop = delta.stop_reason or self._stop
         if delta.stop_details is not None:
-            self._refusal = delta.stop_details.category or ""
+            self._refusal = str(delta.stop_details.get("category") or "")
         self._take_usage(usage)
 
     def _take_usage(self, usage: _Usage | None) -> None:

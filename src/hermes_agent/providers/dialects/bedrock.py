@@ -204,39 +204,20 @@ BROKEN = {
 INVALID = 400
 
 
-class _CallStart(msgspec.Struct, rename="camel"):
+class _Piece(msgspec.Struct, rename="camel"):
+    """A block as it begins (`start`), what is added to one (`delta`), and what they hold: words, a call, reasoning."""
+
+    content_block_index: int = 0
+    start: _Piece | None = None
+    delta: _Piece | None = None
+    text: str | None = None
+    tool_use: _Piece | None = None
     tool_use_id: str = ""
     name: str = ""
-
-
-class _Begun(msgspec.Struct, rename="camel"):
-    tool_use: _CallStart | None = None
-
-
-class _Input(msgspec.Struct):
     input: str = ""
-
-
-class _Reasoning(msgspec.Struct, rename="camel"):
-    text: str = ""
+    reasoning_content: _Piece | None = None
     signature: str = ""
     redacted_content: str = ""
-
-
-class _Piece(msgspec.Struct, rename="camel"):
-    text: str | None = None
-    tool_use: _Input | None = None
-    reasoning_content: _Reasoning | None = None
-
-
-class _Start(msgspec.Struct, rename="camel"):
-    content_block_index: int = 0
-    start: _Begun | None = None
-
-
-class _Delta(msgspec.Struct, rename="camel"):
-    content_block_index: int = 0
-    delta: _Piece | None = None
 
 
 class _Stop(msgspec.Struct, rename="camel"):
@@ -263,8 +244,8 @@ class _Problem(msgspec.Struct):
 
 
 class _Event(msgspec.Struct, rename="camel"):
-    content_block_start: _Start | None = None
-    content_block_delta: _Delta | None = None
+    content_block_start: _Piece | None = None
+    content_block_delta: _Piece | None = None
     message_stop: _Stop | None = None
     metadata: _Metadata | None = None
     error: _Problem | None = None
@@ -298,7 +279,7 @@ class ConverseDecoder(ReplyReader[_Event]):
             self.done = bool(self._stop)
         return []
 
-    def _start(self, begun: _Start) -> list[Delta]:
+    def _start(self, begun: _Piece) -> list[Delta]:
         call = begun.start.tool_use if begun.start is not None else None
         if call is None:
             return []
@@ -306,7 +287,7 @@ class ConverseDecoder(ReplyReader[_Event]):
         self._blocks[begun.content_block_index] = Block("call", id=call.tool_use_id, name=call.name)
         return [self._called(call.name)]
 
-    def _grow(self, grown: _Delta) -> list[Delta]:
+    def _grow(self, grown: _Piece) -> list[Delta]:
         piece = grown.delta or _Piece()
         self.content += 1
         if piece.text is not None:
@@ -320,10 +301,10 @@ class ConverseDecoder(ReplyReader[_Event]):
             return self._think(self._block(grown.content_block_index, "thinking"), piece.reasoning_content)
         return []
 
-    def _think(self, block: Block, thought: _Reasoning) -> list[Delta]:
+    def _think(self, block: Block, thought: _Piece) -> list[Delta]:
         block.opaque += thought.signature + thought.redacted_content
         block.redacted = block.redacted or bool(thought.redacted_content)
-        return block.grow(thought.text)
+        return block.grow(thought.text or "")
 
     def _block(self, index: int, kind: Literal["text", "thinking"]) -> Block:
         """The block at this index; words and thoughts begin with their first piece."""

@@ -24,7 +24,7 @@ from hermes_agent.core.messages import (
     Usage,
 )
 from hermes_agent.providers.dialect import ConversationCompiler, Dialect
-from hermes_agent.providers.outcomes import OPENAI_ERRORS, Table, Taken, Wire
+from hermes_agent.providers.outcomes import OPENAI_ERRORS, Table, Taken
 from hermes_agent.providers.reading import (
     Block,
     ReplyReader,
@@ -47,24 +47,8 @@ UNSENT = frozenset({"id", "status"})
 
 
 class ResponsesCompiler(ConversationCompiler):
-    """Writes Responses requests. Usually a request contains the whole conversation, with the model's encrypted
-    reasoning, and the provider stores nothing. Where the route chains, it names the last response and sends only what
-    came after it, if the conversation still begins as it was sent for that response; otherwise everything is sent."""
-
-    def __init__(self, route: Route) -> None:
-        super().__init__(route)
-        self._sent: list[bytes] = []  # the turns as of the last request
-        self._basis: tuple[str, list[bytes]] = ("", [])  # a response, and the turns that it answered
-        self._previous: tuple[str, int] = ("", 0)  # the response to name, and the turns that need not be sent
-
-    def write(self, request: ModelRequest, max_output: int | None) -> Wire:
-        self._previous = self._chained() if self._route.vendor.quirks.chains else ("", 0)
-        wire = super().write(request, max_output)
-        self._sent = self._fragments
-        return wire
-
-    def _shown(self, fragments: list[bytes]) -> list[bytes]:
-        return fragments[self._previous[1] :]
+    """Writes Responses requests: the whole conversation, with the model's encrypted reasoning. The provider stores
+    nothing."""
 
     def _path(self) -> str:
         return "/responses"
@@ -90,9 +74,7 @@ class ResponsesCompiler(ConversationCompiler):
     def _tail(self, request: ModelRequest, max_output: int | None) -> dict[str, Any]:
         quirks = self._route.vendor.quirks
         has_tools = self.has_tools(request.prefix)
-        tail: dict[str, Any] = {"stream": True, **quirks.also, "store": quirks.chains}
-        if self._previous[0]:
-            tail["previous_response_id"] = self._previous[0]
+        tail: dict[str, Any] = {"stream": True, **quirks.also, "store": False}
         if has_tools and not request.use_tools:
             tail["tool_choice"] = "none"
         if max_output is not None and quirks.output_limit:
@@ -109,24 +91,6 @@ class ResponsesCompiler(ConversationCompiler):
         """Every turn has at least one item: an assistant's whose thinking cannot go back says nothing."""
         items = list(_said(turn.parts) if turn.role is Role.ASSISTANT else _heard(turn))
         return b",".join(json_bytes(item) for item in items)
-
-    def _chained(self) -> tuple[str, int]:
-        """The response to go on from and how many turns it covers; ("", 0): none."""
-        turns = self.turns
-        place = next((place for place in range(len(turns) - 1, 0, -1) if turns[place].role is Role.ASSISTANT), 0)
-        name = _response(turns[place].parts) if place else ""
-        if name and name != self._basis[0]:
-            self._basis = (name, self._sent)
-        if not name or self._basis[1] != self._fragments[:place]:
-            return "", 0
-        return name, place + 1
-
-
-def _response(parts: list[Part]) -> str:
-    """The name of the one response that a turn is; empty where it is none, or several."""
-    kept = [kept_item(part.opaque) for part in parts if isinstance(part, Thinking)]
-    names = [item.response for item in kept if item.response]
-    return names[0] if len(names) == 1 else ""
 
 
 def _said(parts: Iterable[Part]) -> Iterator[dict[str, Any]]:
@@ -228,15 +192,10 @@ class _Usage(msgspec.Struct):
     output_tokens_details: TokenDetails | None = None
 
 
-class _Incomplete(msgspec.Struct):
-    reason: str | None = None
-
-
 class _Response(msgspec.Struct):
-    id: str = ""
     output: list[msgspec.Raw] | None = None
     usage: _Usage | None = None
-    incomplete_details: _Incomplete | None = None
+    incomplete_details: dict[str, Any] | None = None
     error: msgspec.Raw = msgspec.Raw(b"")
 
 
@@ -251,14 +210,12 @@ class _Event(msgspec.Struct):
 
 
 class KeptItem(msgspec.Struct):
-    """Opaque content of a thinking part in this dialect: a reasoning item as received, the name of a response that
-    the provider stores, or the phase of the words that follow (`commentary`, `final_answer`), which the model
-    wants back."""
+    """Opaque content of a thinking part in this dialect: a reasoning item as received, or the phase of the words that
+    follow (`commentary`, `final_answer`), which the model wants back."""
 
     REASONING = "reasoning"
 
     type: str = ""
-    response: str = ""
     phase: str = ""
 
 
@@ -287,8 +244,6 @@ class ResponsesDecoder(ReplyReader[_Event]):
         self._end = ""
         self._last = _Response()
         self._summary: dict[int, int] = {}  # the part of the summary that each reasoning item is at
-        self._response = Block("thinking")
-        self._blocks = {"response": self._response}
 
     def feed(self, data: bytes) -> list[Delta]:
         if data.startswith(END_MARK):
@@ -377,14 +332,12 @@ class ResponsesDecoder(ReplyReader[_Event]):
         return self.done
 
     def _close(self) -> StopReason:
-        if self._route.vendor.quirks.chains and self._last.id:
-            self._response.opaque = json_bytes({"response": self._last.id}).decode()
         if self._refusal and not self.words:
             self._blocks["refusal"] = Block("text", [self._refusal])
             return StopReason.REFUSED
         if self._end == "response.incomplete":
-            details = self._last.incomplete_details or _Incomplete()
-            return INCOMPLETE.get(details.reason or "", StopReason.OTHER)
+            reason = (self._last.incomplete_details or {}).get("reason")
+            return INCOMPLETE.get(str(reason), StopReason.OTHER)
         calls = any(block.kind == "call" for block in self._blocks.values())
         return StopReason.TOOL_CALLS if calls else StopReason.END
 

@@ -192,16 +192,12 @@ def decide(history: History, situation: Situation) -> Decision:
     return GiveUp(reason=reason, rests=rests)
 
 
-def allowed_retries(kind: type[ProviderError], max_retries: int) -> int:
-    """The number of retries for that error: an empty reply, which was paid for, gets one."""
-    return min(1, max_retries) if kind is EmptyReply else max_retries
-
-
 def _retry(history: History, situation: Situation) -> Try | str:
     last = history[-1]
     here = [failed for failed in _at_station(history) if Step.RETRY in REMEDIES.get(failed.kind, ())]
     same = [failed for failed in here if failed.kind is last.kind]
-    if len(here) > situation.max_retries or len(same) > allowed_retries(last.kind, situation.max_retries):
+    is_over = len(here) > situation.max_retries
+    if is_over or (last.kind is EmptyReply and len(same) > 1):  # It was paid for: once is enough.
         return "no attempt is left (`model.max_retries`)"
     delay = last.retry_after
     if delay is None:

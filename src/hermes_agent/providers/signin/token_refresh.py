@@ -12,7 +12,7 @@ import msgspec
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import AuthRefused, HomeError, NoModel
+from hermes_agent.core.errors import AuthRefused, HomeError
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.host.locks import held
@@ -116,11 +116,8 @@ class TokenRefresh:
         return partial(self.grant, vendor) if self.has(vendor) else None
 
     def issuer(self, facts: SignIn, http: Http) -> Issuer:
-        """The vendor's token endpoint. Raises `NoModel` where a client id is needed and missing."""
-        client = (self._secrets(facts.client_id_env) or "").strip() if facts.client_id_env else ""
-        if not client and not facts.client_id:
-            raise NoModel(facts.allowed)
-        return Issuer(facts, http, issuer=(self._secrets(facts.issuer_env) or "").strip(), client_id=client)
+        """The vendor's token endpoint."""
+        return Issuer(facts, http, issuer=(self._secrets(facts.issuer_env) or "").strip())
 
     async def keep(self, facts: SignIn, tokens: Tokens) -> SignedIn:
         """Store a new sign-in. Raises `HomeError`."""

@@ -1,17 +1,13 @@
-"""OAuth sign-in to a model vendor: the facts of each, its token endpoint (first tokens and refresh), the device flow (a
-code to type on a page), and the authorization code flow (a code to paste from one)."""
+"""OAuth sign-in to a model vendor: its facts, its token endpoint (first tokens and refresh), and the device flow."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 import binascii
-import hashlib
-import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
-from urllib.parse import parse_qs, urlencode, urlsplit
 
 import msgspec
 
@@ -29,28 +25,20 @@ class SignIn:
     """The facts of one sign-in.
 
     `issuer` is the address without a final slash; `issuer_env` names a variable that overrides it. `client_id` is
-    the public OAuth client id; empty: the vendor gives one to each program or organisation, and a person sets
-    theirs under `client_id_env`. `way` is `device` (a code is typed at `page`) or `code` (the page shows a code
-    that is pasted here). `asks` is the encoding of the first token request. `headers` go with every model
-    request; `{account}` in them is the account's id from the token's claim `account_claim` (`claim/inner`).
-    `scope` is requested. `allowed` says, as a sentence, where the vendor's terms allow it.
+    the public OAuth client id. A code is typed at `page`. `headers` go with every model request; `{account}` in
+    them is the account's id from the token's claim `account_claim` (`claim/inner`).
     """
 
     vendor: str
     title: str
     issuer: str
     issuer_env: str
-    way: Literal["device", "code"]
     page: str
     token_path: str
-    client_id: str = ""
-    client_id_env: str = ""
-    asks: Literal["json", "form"] = "form"
-    redirect: str = ""
-    scope: str = ""
+    client_id: str
+    redirect: str
     account_claim: str = ""
     headers: tuple[tuple[str, str], ...] = ()
-    allowed: str = ""
 
 
 # Signing in with ChatGPT: a code for one device, as Codex does it (github.com/openai/codex, codex-rs/login).
@@ -59,36 +47,12 @@ CHATGPT = SignIn(
     title="ChatGPT",
     issuer="https://auth.openai.com",
     issuer_env="OPENAI_AUTH_URL",
-    way="device",
     page="/codex/device",
     token_path="/oauth/token",
     client_id="app_EMoamEEZ73f0CkXaXp7hrann",
     redirect="/deviceauth/callback",
     account_claim="https://api.openai.com/auth/chatgpt_account_id",
     headers=(("chatgpt-account-id", "{account}"), ("originator", "hermes")),
-)
-
-
-# Signing in to Anthropic, for programs and organisations to which it has given a client of their own.  Anthropic's
-# terms do not let other programs use a Claude subscription, so no client is built in.
-ANTHROPIC = SignIn(
-    vendor="anthropic",
-    title="Anthropic",
-    issuer="https://platform.claude.com",
-    issuer_env="ANTHROPIC_AUTH_URL",
-    way="code",
-    page="/oauth/authorize",
-    token_path="/v1/oauth/token",
-    client_id_env="ANTHROPIC_CLIENT_ID",
-    asks="json",
-    redirect="/oauth/code/callback",
-    scope="user:inference user:profile",
-    headers=(("anthropic-beta", "oauth-2025-04-20"),),
-    allowed=(
-        "Anthropic does not let other programs use a Claude subscription. Where it has given you or your organisation "
-        "an OAuth client, put its id into ANTHROPIC_CLIENT_ID; otherwise use a key: ANTHROPIC_API_KEY, from "
-        "https://platform.claude.com/settings/keys."
-    ),
 )
 
 
@@ -124,26 +88,25 @@ class _Refusal(msgspec.Struct):
 class Issuer:
     """Token endpoint of one vendor's sign-in."""
 
-    def __init__(self, facts: SignIn, http: Http, *, issuer: str = "", client_id: str = "") -> None:
+    def __init__(self, facts: SignIn, http: Http, *, issuer: str = "") -> None:
         self.facts = facts
         self.address = (issuer or facts.issuer).rstrip("/")
-        self.client_id = client_id or facts.client_id
         self._http = http
 
     async def first(self, code: str, verifier: str) -> Tokens:
         """The tokens for an authorization code. Raises as `ask` does."""
         said = {
             "grant_type": "authorization_code",
-            "client_id": self.client_id,
+            "client_id": self.facts.client_id,
             "code": code,
             "code_verifier": verifier,
             "redirect_uri": self.address + self.facts.redirect,
         }
-        return self._tokens(await self.ask(self.facts.token_path, said, form=self.facts.asks))
+        return self._tokens(await self.ask(self.facts.token_path, said, form="form"))
 
     async def renewed(self, refresh: str) -> Tokens:
         """The refreshed tokens; without a new refresh token in the answer, the old one stays. Raises as `ask` does."""
-        said = {"grant_type": "refresh_token", "client_id": self.client_id, "refresh_token": refresh}
+        said = {"grant_type": "refresh_token", "client_id": self.facts.client_id, "refresh_token": refresh}
         given = self._tokens(await self.ask(self.facts.token_path, said))
         return given if given.refresh else replace(given, refresh=refresh)
 
@@ -233,10 +196,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """Instructions for the person: the page to open and, for the device flow, the code to type."""
+    """Instructions for the person: the page to open and the code to type."""
 
     page: str
-    code: str = ""
+    code: str
 
 
 class _Device(msgspec.Struct):
@@ -257,7 +220,7 @@ async def by_device(issuer: Issuer, show: Callable[[Shown], None], clock: Clock)
     Raises `AuthRefused` where nobody did, and as `Issuer.ask` does.
     """
     accounts = "/api/accounts/deviceauth"
-    device = _read(await issuer.ask(f"{accounts}/usercode", {"client_id": issuer.client_id}), _Device)
+    device = _read(await issuer.ask(f"{accounts}/usercode", {"client_id": issuer.facts.client_id}), _Device)
     typed = device.user_code or device.usercode
     show(Shown(page=issuer.address + issuer.facts.page, code=typed))
     end = clock.monotonic() + DEVICE_SECONDS
@@ -272,46 +235,6 @@ async def by_device(issuer: Issuer, show: Callable[[Shown], None], clock: Clock)
             continue
         return await issuer.first(code.authorization_code, code.code_verifier)
     raise AuthRefused("Nobody entered the code within 15 minutes: `hermes login` shows a new one.")
-
-
-async def by_code(issuer: Issuer, show: Callable[[Shown], None], ask: Callable[[], Awaitable[str]]) -> Tokens:
-    """Code flow: show a page, ask for the code that it gives (or the whole redirect URL), and get the tokens.
-
-    Raises `AuthRefused` for an answer that belongs to another sign-in, and as `Issuer.ask` does.
-    """
-    verifier, state = secrets.token_urlsafe(48), secrets.token_urlsafe(24)
-    challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
-    query = {
-        "code": "true",
-        "response_type": "code",
-        "client_id": issuer.client_id,
-        "redirect_uri": issuer.address + issuer.facts.redirect,
-        "scope": issuer.facts.scope,
-        "code_challenge": challenge,
-        "code_challenge_method": "S256",
-        "state": state,
-    }
-    show(Shown(page=f"{issuer.address}{issuer.facts.page}?{urlencode(query)}"))
-    pasted = _pasted(await ask())
-    if pasted.state and pasted.state != state:
-        raise AuthRefused("This code belongs to another sign-in: `hermes login` begins a new one.")
-    return await issuer.first(pasted.code, verifier)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Pasted:
-    code: str = field(repr=False)
-    state: str = ""
-
-
-def _pasted(text: str) -> _Pasted:
-    """A code out of what a person pastes: `code`, `code#state`, or the address with both in its query."""
-    text = text.strip()
-    if "://" in text:
-        query = parse_qs(urlsplit(text).query)
-        return _Pasted(code=query.get("code", [""])[0], state=query.get("state", [""])[0])
-    code, _, state = text.partition("#")
-    return _Pasted(code=code, state=state)
 
 
 def _read(content: bytes, kind: type[T]) -> T:

@@ -81,7 +81,6 @@ VENDORS = (
         key_names=("ANTHROPIC_API_KEY",),
         keys_at="https://platform.claude.com/settings/keys",
         base_url_env="ANTHROPIC_BASE_URL",
-        sign_in="hermes_agent.providers.signin.ways:ANTHROPIC",
         default_model="claude-opus-5-5",
     ),
     # OpenAI's API, spoken to as chat completions.  From GPT-5.4 on, chat completions takes tools only with the
@@ -112,7 +111,7 @@ VENDORS = (
         sign_in="hermes_agent.providers.signin.ways:CHATGPT",
         default_model="gpt-6-sol",
         headers=(("OpenAI-Beta", "responses=experimental"),),
-        quirks=Quirks(cache_key=True, output_limit=False, stores=False, instructions="You are a helpful agent."),
+        quirks=Quirks(cache_key=True, output_limit=False, instructions="You are a helpful agent."),
         free=True,
     ),
     # OpenRouter: many makers' models behind one key; model names read `maker/model`.
