@@ -10,9 +10,10 @@ from email import policy
 from email.parser import BytesParser
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 from hermes_agent.core.clock import SystemClock
+from hermes_agent.host.http import Http
 from hermes_agent.host.inbound.listener import Listening as Server
 from hermes_agent.host.inbound.listener import serve
 from hermes_agent.host.inbound.message import Cut, Request, Response
@@ -127,6 +128,18 @@ class TelegramDouble(Held):
     def received(self) -> int:
         return self._confirmed
 
+    async def bring(self, http: Http, leads_to: str, **headers: str) -> list[int]:
+        """Bring updates to the webhook, which a proxy leads to that address, until one is not taken; the answers."""
+        path, answers = urlsplit(self.webhook["url"]).path, []
+        shown = {"X-Telegram-Bot-Api-Secret-Token": self.webhook["secret_token"], **headers}
+        for update in self._new(0):
+            answer = await http.client(leads_to).post(f"{leads_to}{path}", json=update, headers=shown)
+            answers.append(answer.status_code)
+            if answer.status_code != 200:
+                break
+            self._confirmed = update["update_id"]
+        return answers
+
     def upgrade(self, chat: str, to: str) -> None:
         """Make a group a supergroup, which has another id."""
         self.moved[chat] = int(to)
@@ -176,11 +189,18 @@ class TelegramDouble(Held):
             "sendChatAction": self._typed,
             "setMessageReaction": self._reacted,
             "getFile": lambda given: {**given, "file_unique_id": "u", **_path(given["file_id"])},
+            "setWebhook": self._hooked,
             "deleteWebhook": self._unhooked,
         }
         if method not in does:
             raise Refused(404, "Not Found")
         return does[method](given)
+
+    def _hooked(self, given: Arguments) -> bool:
+        if not str(given["url"]).startswith("https://"):
+            raise Refused(400, "Bad Request: bad webhook: An HTTPS URL must be provided for webhook")
+        self.webhook = given
+        return True
 
     def _unhooked(self, _: Arguments) -> bool:
         self.webhook = {}

@@ -106,8 +106,10 @@ def test_formatting_is_taken_away():
     assert unformatted("*b* _i_ ~g~ `c` [w](u) \\. \n>q\n```py\nx\n```") == "b i g c w . \nq\nx"
 
 
-async def test_nothing_is_polled_while_a_webhook_is_set(double: TelegramDouble, bot: Bot):
-    double.webhook = {"url": "https://bot.test/x"}
+async def test_updates_are_polled_or_brought(double: TelegramDouble, bot: Bot):
+    with pytest.raises(BadRequest, match="https url"):
+        await bot.set_webhook("http://bot.test")
+    await bot.set_webhook("https://bot.test/x", secret_token="s", max_connections=1)
     with pytest.raises(Conflict, match="webhook is active"):
         await bot.get_updates(timeout=0)
 

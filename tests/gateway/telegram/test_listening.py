@@ -107,13 +107,3 @@ async def test_two_albums_are_two_messages(place):
         await eventually(lambda: place.double.received() == 3)
 
     assert sorted(place.pictures()) == [["a"], ["b"], ["c"]]
-
-
-async def test_polling_takes_a_webhook_away_and_loses_nothing(place):
-    place.double.webhook = {"url": "https://bot.test"}
-    await place.double.say("hello", chat="7")
-    async with place.listening():
-        await eventually(lambda: bool(place.heard))
-
-    assert place.double.webhook == {}
-    assert [said.text for said in place.heard] == ["hello"]

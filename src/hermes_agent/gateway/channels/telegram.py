@@ -1,4 +1,4 @@
-"""Telegram channel: the Bot API by long polling, with topics, buttons, edits and files."""
+"""Telegram channel: the Bot API by long polling or webhook, with topics, buttons, edits and files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from hermes_agent.gateway.channel import (
 from hermes_agent.gateway.chat_migration import ChatMigration
 from hermes_agent.gateway.service import upload
 from hermes_agent.gateway.telegram.api import BotApi, Moved, Unanswerable, Unchanged, Unfit, Unparsed
-from hermes_agent.gateway.telegram.listening import POLL_SECONDS, Listening
+from hermes_agent.gateway.telegram.listening import POLL_SECONDS, Listening, Webhook, secret_of
 from hermes_agent.gateway.telegram.updates import Me
 from hermes_agent.gateway.telegram.writing import (
     Way,
@@ -47,6 +47,7 @@ log = logging.getLogger(__name__)
 
 Plain = Mapping[str, Any]  # arguments and answers of the Bot API
 NO_PREVIEW: Plain = {"link_preview_options": {"is_disabled": True}}
+WEBHOOK_PORT = 8443
 
 T = TypeVar("T")
 
@@ -54,10 +55,12 @@ T = TypeVar("T")
 class Telegram(Channel):
     """`Channel` adapter for one Telegram bot."""
 
-    def __init__(self, api: BotApi, moves: ChatMigration, poll_seconds: float = POLL_SECONDS) -> None:
+    def __init__(
+        self, api: BotApi, moves: ChatMigration, webhook: Webhook | None = None, poll_seconds: float = POLL_SECONDS
+    ) -> None:
         self._api = api
         self._moves = moves
-        self._listening = Listening(api=api, moves=moves, poll_seconds=poll_seconds)
+        self._listening = Listening(api=api, moves=moves, webhook=webhook, poll_seconds=poll_seconds)
         self._me: Me | None = None
 
     async def listen(self, hear: Hear) -> None:
@@ -165,7 +168,22 @@ def make(needs: Needs) -> Channel:
         raise ConfigError("Telegram needs TELEGRAM_BOT_TOKEN: @BotFather gives one, `hermes secrets set` keeps it.")
     url = needs.options.get("api_url") or "https://api.telegram.org"
     api = BotApi(url=url.rstrip("/"), token=token, http=needs.http)
-    return Telegram(api, ChatMigration(needs.kept, f"channel:telegram:{token.partition(':')[0]}"))
+    return Telegram(
+        api, ChatMigration(needs.kept, f"channel:telegram:{token.partition(':')[0]}"), _webhook(needs, token)
+    )
+
+
+def _webhook(needs: Needs, token: str) -> Webhook | None:
+    url, port = needs.options.get("webhook") or "", needs.options.get("webhook_port") or str(WEBHOOK_PORT)
+    if not url:
+        return None
+    if not url.startswith("https://"):
+        raise ConfigError(
+            "gateway.channels.telegram.options.webhook begins with https://: Telegram brings nothing else."
+        )
+    if not port.isdecimal() or not 0 < int(port) < 65536:
+        raise ConfigError("gateway.channels.telegram.options.webhook_port is a number from 1 to 65535.")
+    return Webhook(url=url, port=int(port), secret=secret_of(token))
 
 
 CHANNEL = Kind(
@@ -195,5 +213,12 @@ CHANNEL = Kind(
         "gateway.channels.telegram.groups.",
     ),
     make=make,
-    options={"api_url": Option(doc="Address of the Bot API.", default="https://api.telegram.org")},
+    options={
+        "api_url": Option(doc="Address of the Bot API.", default="https://api.telegram.org"),
+        "webhook": Option(
+            doc="Where Telegram brings updates (https://...), which a proxy of yours leads to `webhook_port` of this "
+            "machine; empty: they are polled."
+        ),
+        "webhook_port": Option(doc="Port of 127.0.0.1 for `webhook`.", default=str(WEBHOOK_PORT)),
+    },
 )
