@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LostLease
-from hermes_agent.store.transaction import Engine, Row, TimedTables, Transaction, storable
+from hermes_agent.store.transaction import (
+    Columns,
+    Engine,
+    Keyed,
+    Many,
+    TimedTables,
+    Transaction,
+    Write,
+    second,
+    storable,
+)
 from hermes_agent.store.work.board import Boards, Decide
-from hermes_agent.store.work.card_reading import card_of
+from hermes_agent.store.work.card_reading import card_of, pair
 from hermes_agent.store.work.cards import COMMAND, Card, CardRun, Change, Ending, RunKind
 from hermes_agent.store.workers import Workers
 
@@ -22,7 +32,6 @@ OPEN = (
     f"SELECT card.body, {', '.join(f'card_run.{each}' for each in FIELDS.split(', '))} FROM card_run JOIN card "
     "ON card.id = card_run.card WHERE card_run.home = $home AND card_run.ended IS NULL ORDER BY card_run.started"
 )
-OF_CARD = f"SELECT {FIELDS} FROM card_run WHERE card = $1 ORDER BY epoch"
 OVERDUE = "SELECT id FROM card WHERE home = $home AND status = 'blocked' AND ready_at > 0 AND ready_at <= $1"
 # A folder that somebody works in, and a card whose earlier process is not known to be gone, wait.
 FREE = (
@@ -43,7 +52,6 @@ NEXT = (
     "AND NOT EXISTS (SELECT 1 FROM card_run WHERE card_run.card = card.id AND card_run.ended IS NULL)) "
     "AS moments"
 )
-ALIVE = "SELECT id, machine FROM worker"
 ANYBODY = (
     "SELECT 1 FROM card_dispatcher JOIN worker ON worker.id = card_dispatcher.worker "
     "WHERE card_dispatcher.home = $home LIMIT 1"
@@ -53,9 +61,9 @@ LAST_SESSION = (
     "ORDER BY epoch DESC LIMIT 1"
 )
 RECENT = (
-    "SELECT profile, outcome, ended FROM card_run WHERE home = $home AND started >= $1 AND ended IS NOT NULL "
-    "ORDER BY ended"
+    "SELECT profile, outcome FROM card_run WHERE home = $home AND started >= $1 AND ended IS NOT NULL ORDER BY ended"
 )
+run_of = Columns(CardRun, FIELDS)
 
 
 class RunReading(TimedTables):
@@ -75,9 +83,12 @@ class RunReading(TimedTables):
         rows = await self._engine.read(lambda tx: tx.rows(OPEN))
         return [(run_of(row[1:]), card_of(row)) for row in rows]
 
-    async def of(self, card: str) -> list[CardRun]:
-        """All runs of a card."""
-        return [run_of(row) for row in await self._engine.read(lambda tx: tx.rows(OF_CARD, card))]
+    of = Many[[str], CardRun](f"SELECT {FIELDS} FROM card_run WHERE card = $1 ORDER BY epoch", run_of)
+    """All runs of a card."""
+    alive = Keyed[[], str]("SELECT id, machine FROM worker", second, brief=True)
+    """The workers of this database that are registered, each with its machine."""
+    recent = Many[[float], tuple[str, str]](RECENT, pair)
+    """Profile and outcome of the runs that began since then and have ended, by their ends."""
 
     async def overdue(self) -> list[str]:
         """Blocked cards whose passing trouble has passed."""
@@ -97,42 +108,11 @@ class RunReading(TimedTables):
         row = await self._engine.read(lambda tx: tx.row(NEXT, stale, keep, host, self._clock.now()), brief=True)
         return None if row is None or row[0] is None else float(row[0])
 
-    async def alive(self) -> Mapping[str, str]:
-        """The workers of this database that are registered, each with its machine."""
-        return {row[0]: row[1] for row in await self._engine.read(lambda tx: tx.rows(ALIVE), brief=True)}
-
     async def is_dispatched(self) -> bool:
         """Whether a living process dispatches."""
         await self._workers.register()
         await self._workers.reap_all()
         return await self._engine.read(lambda tx: tx.row(ANYBODY), brief=True) is not None
-
-    async def recent(self, since: float) -> Sequence[tuple[str, str, float]]:
-        """Profile, outcome and end of the runs that ended since then."""
-        return [(row[0], row[1], row[2]) for row in await self._engine.read(lambda tx: tx.rows(RECENT, since))]
-
-
-def run_of(row: Row) -> CardRun:
-    card, epoch, kind, profile, host, exec_id, session, started, seen, adopted, note, reported, ended, outcome, code = (
-        row
-    )
-    return CardRun(
-        card=card,
-        epoch=int(epoch),
-        kind=RunKind(kind),
-        profile=profile,
-        host=host,
-        exec_id=exec_id,
-        session=session,
-        started=started,
-        seen=seen,
-        adopted=bool(adopted),
-        note=note,
-        reported=bool(reported),
-        ended=ended,
-        outcome=outcome,
-        exit_code=code,
-    )
 
 
 # All dispatchers of a home take their turns, so that the caps hold.
@@ -153,7 +133,6 @@ NEW = (
     "reported, ended, outcome, exit_code) VALUES ($1, $2, $home, $3, $4, $5, $6, '', $7, $7, 0, '', 0, NULL, '', NULL)"
 )
 ADOPTED = "UPDATE card_run SET adopted = 1 WHERE card = $1 AND epoch = $2 AND ended IS NULL"
-SESSION = "UPDATE card_run SET session = $3 WHERE card = $1 AND epoch = $2"
 # Whoever holds a card has the epoch after that of its run.
 SEEN = (
     "UPDATE card_run SET seen = $3, reported = 0, note = CASE WHEN CAST($4 AS TEXT) = '' THEN note ELSE $4 END "
@@ -259,9 +238,8 @@ class CardRuns(RunReading):
         if not await self._engine.write(lambda tx: tx.run(SEEN, card, epoch, now, said, self._workers.id)):
             raise LostLease(f"{card} is not yours any more: another worker has it, or it was moved. Stop.")
 
-    async def set_session(self, card: str, epoch: int, session: str) -> None:
-        """Note the session of a run."""
-        await self._engine.write(lambda tx: tx.run(SESSION, card, epoch, session))
+    set_session = Write[[str, int, str]]("UPDATE card_run SET session = $3 WHERE card = $1 AND epoch = $2")
+    """Note the session of a run, by its card and epoch."""
 
     async def end(self, run: CardRun, code: int | None, ending: Ending, decide: Decide, promote: Decide) -> bool:
         """Close a run whose process is gone; `decide` says what becomes of the card where nobody moved it. False where

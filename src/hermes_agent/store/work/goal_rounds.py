@@ -69,17 +69,7 @@ class GoalRounds(TimedTables):
         which, values = _which(queue, sessions, 2)
         if (found := await self.claims.claim(f"AND {which}", *values)) is None:
             return None
-        lease, (goal, revision, number, session, run, after, attempts) = found
-        return Round(
-            lease=lease,
-            goal=goal,
-            revision=revision,
-            round=number,
-            session=session,
-            run=run,
-            after=after,
-            attempts=attempts,
-        )
+        return Round(lease=found[0], **dict(zip(ROUND.split(", "), found[1], strict=True)))
 
     async def end(self, tx: Transaction, claimed: Round, note: str) -> bool:
         """End a check; False where the lease is lost, then nothing else of the change may happen."""

@@ -9,10 +9,22 @@ from enum import StrEnum
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.records import revive
 from hermes_agent.core.spending import Limit, Scope
-from hermes_agent.store.transaction import Row, TimedTables, Transaction, Value, plain, storable, written
+from hermes_agent.store.transaction import (
+    Columns,
+    One,
+    Row,
+    TimedTables,
+    Transaction,
+    Value,
+    marks,
+    plain,
+    written,
+)
 
 FIELDS = "id, principal, session, state, revision, round, due, news, changed, ended, body"
-PUT = f"INSERT INTO goal (home, {FIELDS}) VALUES ($home, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+APART = ("id", "principal", "session", "state", "revision", "round", "wait_until")
+"""What of a goal counts as it stands in its own column: a session that is deleted changes it there."""
+PUT = f"INSERT INTO goal (home, {FIELDS}) VALUES ($home, {marks(11, 1)})"
 SET = (
     "UPDATE goal SET session = $2, state = $3, revision = $4, round = $5, due = $6, news = $7, changed = $8, "
     "ended = $9, body = $10 WHERE id = $1 AND home = $home"
@@ -38,7 +50,7 @@ DUE = (
 CHECKS = "criterion, kind, at, seconds, exit_code, verdict, evidence, output_hash"
 CHECKED = (
     f"INSERT INTO goal_check (home, round, number, goal, revision, run, {CHECKS}) VALUES "
-    "($home, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT DO NOTHING"
+    f"($home, {marks(13, 1)}) ON CONFLICT DO NOTHING"
 )
 RECEIPTS = (
     f"SELECT {CHECKS}, round FROM goal_check WHERE goal = $1 AND home = $home "
@@ -166,6 +178,16 @@ class Check:
     round: str = ""
 
 
+check_of = Columns(Check, f"{CHECKS}, round")
+
+
+def goal_of(row: Row) -> Goal:
+    """The goal of a row."""
+    found: Goal = revive(Goal, plain(row[-1]))
+    apart = dict(zip(APART, row, strict=False))
+    return replace(found, **apart | {"state": State(apart["state"])})
+
+
 Become = Callable[[Goal], Goal | None]
 """The goal as it becomes; None where it stays."""
 
@@ -173,30 +195,23 @@ Become = Callable[[Goal], Goal | None]
 class Goals(TimedTables):
     """Goals with their receipts. A change reads the goal in its own transaction."""
 
+    get = One[[str], Goal](GET, goal_of, brief=True)
+    """The goal of that id."""
+    pursued = One[[str], Goal](PURSUED, goal_of, brief=True)
+    """The goal that a session pursues."""
+
     async def put(self, tx: Transaction, goal: Goal) -> None:
         """Add a goal, as part of a change."""
         key, *row = _columns(replace(goal, changed=self._clock.now()))
         await tx.run(PUT, key, goal.principal, *row)
 
-    async def get(self, goal: str) -> Goal | None:
-        """The goal of that id."""
-        return await self._one(_goal, GET, goal, brief=True)
-
-    async def pursued(self, session: str) -> Goal | None:
-        """The goal that a session pursues."""
-        return await self._one(_goal, PURSUED, session, brief=True)
-
     async def due(self, queue: str = "") -> Sequence[Goal]:
         """The goals of a queue's sessions (empty: of all) that wait, or have news that nobody was told."""
-        return [_goal(row) for row in await self._engine.read(lambda tx: tx.rows(DUE, queue), brief=True)]
+        return [goal_of(row) for row in await self._engine.read(lambda tx: tx.rows(DUE, queue), brief=True)]
 
     async def become(self, tx: Transaction, goal: str, become: Become) -> Goal | None:
         """Change a goal as part of a transaction; the goal then, None where it stays."""
-        row = await tx.row(HOLD, goal)
-        after = None if row is None else become(_goal(row))
-        if after is not None:
-            await self._set(tx, after)
-        return after
+        return await self._become(tx, HOLD, goal, become)
 
     async def change(self, goal: str, become: Become) -> Goal | None:
         """The same in a transaction of its own."""
@@ -204,64 +219,32 @@ class Goals(TimedTables):
 
     async def end_run(self, tx: Transaction, session: str, become: Become) -> Goal | None:
         """The same for the goal that a session pursues, in the commit of a run's end."""
-        row = await tx.row(f"{PURSUED} FOR NO KEY UPDATE", session)
-        after = None if row is None else become(_goal(row))
-        if after is not None:
-            await self._set(tx, after)
-        return after
+        return await self._become(tx, f"{PURSUED} FOR NO KEY UPDATE", session, become)
 
     async def keep(self, tx: Transaction, goal: Goal, name: str, run: str, checks: Sequence[Check]) -> None:
         """Write the receipts of a round."""
         redact = self._engine.redact
         for number, each in enumerate(checks):
-            told = (storable(redact(each.criterion)), each.kind.value, each.at, each.seconds, each.exit_code)
-            more = (each.verdict, storable(redact(each.evidence)), each.output_hash)
-            await tx.run(CHECKED, name, number, goal.id, goal.revision, run, *told, *more)
+            told = replace(each, criterion=redact(each.criterion), evidence=redact(each.evidence))
+            await tx.run(CHECKED, name, number, goal.id, goal.revision, run, *check_of.of(told)[:-1])
 
     async def receipts(self, goal: str, limit: int = 50) -> Sequence[Check]:
         """The receipts of a goal, the newest round first."""
-        return [_check(row) for row in await self._engine.read(lambda tx: tx.rows(RECEIPTS, goal, limit))]
+        return [check_of(row) for row in await self._engine.read(lambda tx: tx.rows(RECEIPTS, goal, limit))]
 
     async def list(self, principal: str = "", *, ended: bool = False, limit: int = 1000) -> list[Goal]:
         """The goals of a person (empty: everybody's), open ones first, the one changed last first."""
         rows = await self._engine.read(lambda tx: tx.rows(LIST, principal, int(ended), limit), brief=True)
-        return [_goal(row) for row in rows]
+        return [goal_of(row) for row in rows]
 
-    async def _set(self, tx: Transaction, goal: Goal) -> None:
-        await tx.run(SET, *_columns(replace(goal, changed=self._clock.now())))
+    async def _become(self, tx: Transaction, sql: str, key: str, become: Become) -> Goal | None:
+        row = await tx.row(sql, key)
+        after = None if row is None else become(goal_of(row))
+        if after is not None:
+            await tx.run(SET, *_columns(replace(after, changed=self._clock.now())))
+        return after
 
 
 def _columns(goal: Goal) -> tuple[Value, ...]:
     counts = (goal.revision, goal.round, goal.wait_until, int(bool(goal.untold)), goal.changed, goal.ended)
     return (goal.id, goal.session, goal.state.value, *counts, written(goal))
-
-
-def _goal(row: Row) -> Goal:
-    _, principal, session, state, revision, number, due, _, changed, ended, body = row
-    found: Goal = revive(Goal, plain(body))
-    return replace(
-        found,
-        principal=principal,
-        session=session,
-        state=State(state),
-        revision=revision,
-        round=number,
-        wait_until=due,
-        changed=changed,
-        ended=ended,
-    )
-
-
-def _check(row: Row) -> Check:
-    criterion, kind, at, seconds, code, verdict, evidence, output_hash, name = row
-    return Check(
-        criterion=criterion,
-        kind=Kind(kind),
-        at=at,
-        seconds=seconds,
-        exit_code=code,
-        verdict=verdict,
-        evidence=evidence,
-        output_hash=output_hash,
-        round=name,
-    )

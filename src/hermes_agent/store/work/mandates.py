@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from hermes_agent.core.mandate import Mandate
 from hermes_agent.core.records import revive
-from hermes_agent.store.transaction import Row, Tables, Transaction, plain, written
+from hermes_agent.store.transaction import One, Row, Tables, Transaction, plain, written
 
 PUT = "INSERT INTO mandate (session, home, body) VALUES ($1, $home, $2) ON CONFLICT (session) DO NOTHING"
-GET = "SELECT body FROM mandate WHERE session = $1 AND home = $home"
+
+
+def mandate_of(row: Row) -> Mandate:
+    """The mandate of a row."""
+    found: Mandate = revive(Mandate, plain(row[0]))
+    return found
 
 
 class Mandates(Tables):
     """One row per session that has a mandate; written with the session, never changed."""
 
+    of = One[[str], Mandate]("SELECT body FROM mandate WHERE session = $1 AND home = $home", mandate_of, brief=True)
+    """The session's mandate. Raises `ValueError` where a later version wrote one that this one cannot read."""
+
     async def put(self, tx: Transaction, session: str, mandate: Mandate) -> None:
         """Give a session its mandate, in the commit that creates the session."""
         await tx.run(PUT, session, written(mandate))
-
-    async def of(self, session: str) -> Mandate | None:
-        """The session's mandate. Raises `ValueError` where a later version wrote one that this one cannot read."""
-        return await self._one(_mandate, GET, session, brief=True)
-
-
-def _mandate(row: Row) -> Mandate:
-    found: Mandate = revive(Mandate, plain(row[0]))
-    return found

@@ -306,7 +306,7 @@ class Dispatcher:
 
     async def _caps(self, now: float) -> Caps:
         settings, last = self._board.settings, dict[str, list[str]]()
-        for profile, outcome, _ in await self._board.runs.recent(now - PAUSE):
+        for profile, outcome in await self._board.runs.recent(now - PAUSE):
             last.setdefault(profile, []).append(outcome)
         failed = [Ending.SPAWN_FAILED.value] * SPAWN_FAILURES
         return Caps(

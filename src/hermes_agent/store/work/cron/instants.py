@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import LostLease
 from hermes_agent.store.claims import Claims, Lease
-from hermes_agent.store.transaction import Engine, Row, TimedTables, Transaction, Value, plain, storable, written
-from hermes_agent.store.work.cron.records import Ahead, Claimed, Instant, InstantState
+from hermes_agent.store.transaction import Columns, Engine, Many, TimedTables, Transaction, storable, written
+from hermes_agent.store.work.cron.records import Ahead, Claimed, Instant
 from hermes_agent.store.workers import Workers
 
 NEW = (
-    "INSERT INTO cron_instant (home, id, job, due, ready_at, late_at, queues, state, why, counts, epoch, attempts, "
-    "tries, note, session, ended, words, letters, filed) VALUES ($home, $1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0, 0, "
-    "'', '', $10, '', '[]', 1) ON CONFLICT (job, due) DO NOTHING"
+    "INSERT INTO cron_instant (home, id, job, due, ready_at, late_at, queues, state, why, counts, ended, epoch, "
+    "attempts, tries, note, session, words, letters, filed) VALUES ($home, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, "
+    "0, 0, 0, '', '', '', '[]', 1) ON CONFLICT (job, due) DO NOTHING"
 )
 FIELDS = (
     "job, due, state, why, counts, ready_at, late_at, queues, attempts, tries, session, started, ended, words, letters"
@@ -61,8 +60,17 @@ NEXT = (
 )
 
 
+new_of = Columns(Instant, "id, job, due, ready_at, late_at, queues, state, why, counts, ended")
+instant_of = Columns(Instant, FIELDS)
+
+
 class CronInstants(TimedTables):
     """Instants of jobs. They are claimed by whoever fires them."""
+
+    left = Many[[], Instant](LEFT, instant_of)
+    """Instants whose run is over and did not say so."""
+    unfiled = Many[[], Instant](UNFILED, instant_of)
+    """Instants that ended, and whose result is in no file yet."""
 
     def __init__(self, engine: Engine, clock: Clock, workers: Workers) -> None:
         super().__init__(engine, clock)
@@ -90,7 +98,7 @@ class CronInstants(TimedTables):
     async def claim(self, most: int) -> Claimed | None:
         """Claim the instant that is due longest, where fewer than `most` are under way; also one whose worker died."""
         found = await self._claims.claim(WHICH, self._clock.now(), most)
-        return None if found is None else Claimed(lease=found[0], instant=_instant(found[1]))
+        return None if found is None else Claimed(lease=found[0], instant=instant_of(found[1]))
 
     async def release(self, lease: Lease, note: str = "", *, counts: bool = False) -> None:
         """Leave an instant to others, as `Claims.release`, and wake them."""
@@ -120,27 +128,21 @@ class CronInstants(TimedTables):
     async def by_session(self, tx: Transaction, session: str) -> Instant | None:
         """The instant that a session runs."""
         row = await tx.row(BY_SESSION, session)
-        return None if row is None else _instant(row)
+        return None if row is None else instant_of(row)
 
     async def running(self, instant: Instant) -> list[Instant]:
         """Other instants of the same job that are under way."""
-        return [_instant(row) for row in await self._engine.read(lambda tx: tx.rows(RUNNING, instant.job, instant.due))]
-
-    async def left(self) -> list[Instant]:
-        """Instants whose run is over and did not say so."""
-        return [_instant(row) for row in await self._engine.read(lambda tx: tx.rows(LEFT))]
+        return [
+            instant_of(row) for row in await self._engine.read(lambda tx: tx.rows(RUNNING, instant.job, instant.due))
+        ]
 
     async def of(self, job: str, most: int = 20) -> list[Instant]:
         """Instants of a job, the latest first, without those that are planned."""
-        return [_instant(row) for row in await self._engine.read(lambda tx: tx.rows(OF_JOB, job, most))]
+        return [instant_of(row) for row in await self._engine.read(lambda tx: tx.rows(OF_JOB, job, most))]
 
     async def last_words(self, job: str) -> str:
         """What the last instant that ran said; empty for nothing."""
         return await self._one(lambda row: str(row[0]), LAST_WORDS, job) or ""
-
-    async def unfiled(self) -> list[Instant]:
-        """Instants that ended, and whose result is in no file yet."""
-        return [_instant(row) for row in await self._engine.read(lambda tx: tx.rows(UNFILED))]
 
     async def filed(self, instant: Instant) -> None:
         """Note that the file of an instant is there."""
@@ -153,11 +155,4 @@ async def _ring(tx: Transaction) -> None:
 
 async def insert(tx: Transaction, each: Instant) -> bool:
     """Add the row of an instant; False where there is one."""
-    when: tuple[Value, ...] = (each.id, each.job, each.due, each.ready_at, each.late_at, int(each.queues))
-    return await tx.run(NEW, *when, each.state.value, each.why, each.counts, each.ended) > 0
-
-
-def _instant(row: Row) -> Instant:
-    read: dict[str, Any] = dict(zip(FIELDS.split(", "), row, strict=True))
-    letters = tuple(plain(read["letters"]))
-    return Instant(**read | {"state": InstantState(read["state"]), "queues": bool(read["queues"]), "letters": letters})
+    return await tx.run(NEW, *new_of.of(each)) > 0

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from hermes_agent.core.records import revive
-from hermes_agent.store.transaction import Row, TimedTables, Transaction, plain, storable, written
+from hermes_agent.store.transaction import Columns, Has, Many, One, TimedTables, Transaction, storable
 from hermes_agent.store.work.cron.instants import insert
-from hermes_agent.store.work.cron.records import Instant, Job, JobState, Plan, Planned
+from hermes_agent.store.work.cron.records import Instant, Job, JobState, Planned
 
 MOST_SHOWN = 500
 """Ended instants that are kept of a job."""
@@ -29,14 +28,12 @@ FIND = (
 LIST = (
     f"SELECT {JOB} FROM cron_job WHERE home = $home AND (CAST($1 AS TEXT) = '' OR principal = $1) ORDER BY created, id"
 )
-ON = "SELECT 1 FROM cron_job WHERE home = $home AND state = 'on' LIMIT 1"
 DUE = (
     f"SELECT {JOB} FROM cron_job WHERE home = $home AND state = 'on' AND id > $3 AND (look_at <= $1 OR id IN "
     "(SELECT job FROM cron_instant WHERE home = $home AND ended IS NULL AND state = 'queued' AND why <> 'manual' "
     "AND tries = 0 AND ready_at <= $1 GROUP BY job HAVING count(*) > 1 OR min(late_at) <= $1)) ORDER BY id LIMIT $2"
 )
 FREE = "ended IS NULL AND state = 'queued' AND owner IS NULL AND why <> 'manual' AND tries = 0"
-WAITING = f"SELECT due FROM cron_instant WHERE job = $1 AND {FREE} ORDER BY due"
 LOOKED = (
     "UPDATE cron_job SET planned_to = $3, look_at = $4, state = $6 WHERE id = $1 AND planned_to = $2 "
     "AND version = $5 AND state = 'on'"
@@ -57,8 +54,19 @@ TOLD = "UPDATE cron_job SET told = $2 WHERE id = $1"
 REPLAN = "UPDATE cron_job SET look_at = 0 WHERE home = $home AND state = 'on' AND planned_to >= $1"
 
 
+job_of = Columns(Job, JOB.replace("body", "plan"))
+changes = Columns(Job, "name, plan, state, why, remaining, planned_to")
+
+
 class CronJobs(TimedTables):
     """Scheduled jobs. The instants that are planned are rows too."""
+
+    get = One[[str], Job](GET, job_of)
+    """The job of that id."""
+    are_on = Has[[]]("SELECT 1 FROM cron_job WHERE home = $home AND state = 'on' LIMIT 1", brief=True)
+    """Whether a job of this home is on."""
+    waiting = Many[[str], int](f"SELECT due FROM cron_instant WHERE job = $1 AND {FREE} ORDER BY due")
+    """The planned instants of a job."""
 
     async def add(self, *jobs: Job) -> frozenset[str]:
         """Add jobs in one commit; the ids of those that are new: the others' person has a job of that name."""
@@ -67,8 +75,7 @@ class CronJobs(TimedTables):
             tx.rings.add("")
             new = set[str]()
             for job in jobs:
-                columns = (*_columns(job), job.remaining, job.planned_to, job.created)
-                if await tx.run(PUT, job.id, job.principal, *columns):
+                if await tx.run(PUT, job.id, job.principal, *changes.of(job), job.created):
                     new.add(job.id)
             return frozenset(new)
 
@@ -79,8 +86,7 @@ class CronJobs(TimedTables):
         instants that are `over` are added."""
 
         async def change(tx: Transaction) -> bool:
-            columns = (*_columns(job)[:4], job.remaining, job.planned_to, self._clock.now())
-            if not await tx.run(EDIT, job.id, job.version, *columns):
+            if not await tx.run(EDIT, job.id, job.version, *changes.of(job), self._clock.now()):
                 return False
             await tx.run(UNPLAN, job.id)
             for each in over:
@@ -99,30 +105,18 @@ class CronJobs(TimedTables):
 
         await self._engine.write(change)
 
-    async def get(self, job: str) -> Job | None:
-        """The job of that id."""
-        return await self._one(_job, GET, job)
-
     async def find(self, name: str, principal: str = "") -> list[Job]:
         """The jobs of that id or name, of one person or all."""
-        return [_job(row) for row in await self._engine.read(lambda tx: tx.rows(FIND, name, principal))]
+        return [job_of(row) for row in await self._engine.read(lambda tx: tx.rows(FIND, name, principal))]
 
     async def all(self, principal: str = "") -> list[Job]:
         """Jobs of one person (empty: of all), the oldest first."""
-        return [_job(row) for row in await self._engine.read(lambda tx: tx.rows(LIST, principal))]
-
-    async def are_on(self) -> bool:
-        """Whether a job of this home is on."""
-        return await self._one(bool, ON, brief=True) or False
+        return [job_of(row) for row in await self._engine.read(lambda tx: tx.rows(LIST, principal))]
 
     async def due(self, after: str = "", most: int = 200) -> list[Job]:
         """Jobs whose instants are to be planned now, or decided about, by id."""
         now = self._clock.now()
-        return [_job(row) for row in await self._engine.read(lambda tx: tx.rows(DUE, now, most, after))]
-
-    async def waiting(self, job: str) -> list[int]:
-        """The planned instants of a job."""
-        return [int(row[0]) for row in await self._engine.read(lambda tx: tx.rows(WAITING, job))]
+        return [job_of(row) for row in await self._engine.read(lambda tx: tx.rows(DUE, now, most, after))]
 
     async def plan(self, tx: Transaction, job: Job, planned: Planned) -> tuple[Instant, ...] | None:
         """Apply a plan; the rows that were made. None where another process planned first."""
@@ -158,24 +152,4 @@ class CronJobs(TimedTables):
     async def read(self, tx: Transaction, job: str) -> Job | None:
         """The job of that id, within a change."""
         row = await tx.row(GET, job)
-        return None if row is None else _job(row)
-
-
-def _columns(job: Job) -> tuple[str, str, str, str]:
-    return job.name, storable(written(job.plan)), job.state.value, storable(job.why)
-
-
-def _job(row: Row) -> Job:
-    return Job(
-        id=row[0],
-        principal=row[1],
-        name=row[2],
-        plan=revive(Plan, plain(row[3])),
-        state=JobState(row[4]),
-        why=row[5],
-        remaining=row[6],
-        planned_to=row[7],
-        told=row[8],
-        version=row[9],
-        created=row[10],
-    )
+        return None if row is None else job_of(row)
