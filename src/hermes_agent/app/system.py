@@ -14,8 +14,7 @@ from hermes_agent.agent.session import Session as View
 from hermes_agent.app.intake import Intake, is_small
 from hermes_agent.app.learning.learner import Learner
 from hermes_agent.app.models import refused_by, route_of
-from hermes_agent.app.process import Options as Options
-from hermes_agent.app.process import Process
+from hermes_agent.app.process import Options as Options, Process
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
 from hermes_agent.app.snapshot import SettingsSnapshot, agent_at, agent_of, prompt_of
@@ -38,8 +37,7 @@ from hermes_agent.runs.event_bus import notify
 from hermes_agent.runs.front import Hermes
 from hermes_agent.runs.health import Health
 from hermes_agent.sandbox.place import NO_WALL
-from hermes_agent.store.sessions import Session
-from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.store.sessions import Session, Session as SessionRecord
 from hermes_agent.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from hermes_agent.tools.checkpoints.shadow import FOLDER, named, tree
 from hermes_agent.tools.checkpoints.snapshot import LEFT_OUT, Scan, Seen

@@ -47,8 +47,7 @@ from hermes_agent.skills.skill import FILE, MOST, Layer
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind
 from hermes_agent.store.learning.proposals import Proposal
-from hermes_agent.store.sessions import Session
-from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.store.sessions import Session, Session as SessionRecord
 from hermes_agent.store.versions import Author, Backing, By, Kind
 from hermes_agent.tools.schema import collect
 

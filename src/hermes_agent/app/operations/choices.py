@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes_agent.app.operations.access import Access
 from hermes_agent.app.snapshot import APPROVE, EFFORT
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
@@ -12,7 +13,6 @@ from hermes_agent.core.messages import Origin
 from hermes_agent.providers.vendor import LEVELS as LEVELS
 
 if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access
     from hermes_agent.app.system import System
 
 PLAN = "plan"

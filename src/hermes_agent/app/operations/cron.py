@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hermes_agent.app.manifest import TOOLSETS
-from hermes_agent.app.operations.access import Argument, Kind, Noun, option, place, verb
+from hermes_agent.app.operations.access import Access, Argument, HomeSystem, Kind, Noun, option, place, verb
 from hermes_agent.app.operations.skills import EVERY, open_skills
 from hermes_agent.app.work.cron_blueprints import BlueprintFacts, blueprint_facts, blueprint_line, filled_in
 from hermes_agent.app.work.cron_drafts import Draft
@@ -16,9 +16,6 @@ from hermes_agent.app.work.cron_jobs import CronService, InstantFacts, JobFacts,
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.work.cron.records import InstantState, Job, JobState
 from hermes_agent.work.cron.schedule import instants, local
-
-if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access, HomeSystem
 
 NONE = "none"
 NOT_SAID = -1

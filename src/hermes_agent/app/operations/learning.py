@@ -6,19 +6,17 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.operations.access import Kind, Noun, option, place, verb
+from hermes_agent.app.operations.access import Access, Kind, Noun, option, place, verb
 from hermes_agent.app.operations.skills import pin_skill
 from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.learning.curator.report import Run, summary
-from hermes_agent.learning.learned import line_of, stats_lines, together_with
+from hermes_agent.learning.learned import Learned, line_of, stats_lines, together_with
 from hermes_agent.learning.proposing import title_of
 
 if TYPE_CHECKING:
     from hermes_agent.app.learning.curating import Curating
-    from hermes_agent.app.operations.access import Access
     from hermes_agent.app.system import System
-    from hermes_agent.learning.learned import Learned
     from hermes_agent.store.versions import Version
 
 

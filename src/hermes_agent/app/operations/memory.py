@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from hermes_agent.app.operations.access import Kind, Noun, option, place, verb
+from hermes_agent.app.operations.access import Access, HomeSystem, Kind, Noun, option, place, verb
 from hermes_agent.core.clock import RandomIds, moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
@@ -22,9 +21,6 @@ from hermes_agent.memory.settings import Person, Target, space_in, target_of
 from hermes_agent.memory.tools import LedgerRow, log, undo
 from hermes_agent.store.facts.facts import Fact, FactChange, Source
 from hermes_agent.store.versions import By
-
-if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access, HomeSystem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

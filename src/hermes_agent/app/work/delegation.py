@@ -30,8 +30,7 @@ from hermes_agent.core.messages import Origin, Quoted, Role
 from hermes_agent.core.spending import Limit, Scope
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import PRIVATE_FOLDER, Home, environment
-from hermes_agent.host.process import Child as Process
-from hermes_agent.host.process import start_detached
+from hermes_agent.host.process import Child as Process, start_detached
 from hermes_agent.host.tasks import spawn
 from hermes_agent.replay.seam import Book
 from hermes_agent.runs.front import Hermes

@@ -13,8 +13,7 @@ from hermes_agent.core.messages import Origin
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.paths import PROFILE, Home
 from hermes_agent.store.work.board import Boards
-from hermes_agent.store.work.cards import COMMAND, HUMAN, Card, Reason, Status, Workspace
-from hermes_agent.store.work.cards import PROFILE as REVIEWER
+from hermes_agent.store.work.cards import COMMAND, HUMAN, PROFILE as REVIEWER, Card, Reason, Status, Workspace
 from hermes_agent.work.board.rules import By, Role
 from hermes_agent.work.board.settings import BoardSettings
 
