@@ -183,7 +183,7 @@ def _draft(**given: Any) -> Draft:  # noqa: ANN401  what options gave
         said["agent"] = False
     if said.pop("loud", False):
         said["quiet"] = False
-    return Draft(**said)
+    return said
 
 
 def _text(name: str, about: str) -> Argument:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -35,37 +35,9 @@ ELSEWHERE = ("schedule", "name", "zone", "repeat", "ends", "context_from")
 """What of a draft is no field of a plan, or needs more than its text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """What somebody wants of a job; None leaves a thing as it is, or gives it its default. Lists are joined by
-    commas."""
-
-    schedule: str | None = None
-    prompt: str | None = None
-    name: str | None = None
-    zone: str | None = None
-    deliver: str | None = None
-    skills: str | None = None
-    script: str | None = None
-    gate: str | None = None
-    agent: bool | None = None
-    model: str | None = None
-    effort: str | None = None
-    toolsets: str | None = None
-    folder: str | None = None
-    context_from: str | None = None
-    catch_up: str | None = None
-    overlap: str | None = None
-    window: int | None = None
-    jitter: int | None = None
-    seconds: int | None = None
-    retries: int | None = None
-    repeat: int | None = None
-    money: str | None = None
-    ends: str | None = None
-    tokens: int | None = None
-    quiet: bool | None = None
-    session: str | None = None
+Draft = dict[str, Any]
+"""What somebody wants of a job, by the names of `READ` and `ELSEWHERE`; what is left out, or None, stays as it is, or has
+its default. Lists are joined by commas."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,14 +54,13 @@ class Drafting:
 
     async def plan(self, who: Principal, draft: Draft, base: Plan, jobs: Sequence[Job], now: float) -> Plan:
         """The plan with what a draft says; `jobs` are those that it may take the words of. Raises `HermesError`."""
-        given = {each.name: getattr(draft, each.name) for each in fields(Draft)}
-        said = {key: value for key, value in given.items() if value is not None}
+        said = {key: value for key, value in draft.items() if value is not None}
         if who.standing is not Standing.OWNER and (own := [key for key in OWNERS if said.get(key)]):
             raise HermesError(f"Only the owner's jobs have a {own[0]}.")
         for name, most in NUMBERS.items():
             if not 0 <= said.get(name, 0) <= most or (name == "seconds" and said.get(name) == 0):
                 raise HermesError(f"`{name}` is a number up to {most:,}.")
-        changes = {key: READ.get(key, _same)(value) for key, value in said.items() if key not in ELSEWHERE}
+        changes = {key: READ[key](value) for key, value in said.items() if key not in ELSEWHERE}
         if "ends" in said:
             changes["ends"] = float(_moment(said["ends"], base, now)) if said["ends"] else None
         if "context_from" in said:
@@ -146,10 +117,6 @@ def _choice(known: Sequence[str], said: str, what: str) -> str:
     return said
 
 
-def _same(said: Any) -> Any:  # noqa: ANN401  the value of any field
-    return said
-
-
 def _dollars(said: str) -> int | None:
     """US dollars as nanodollars; None for nothing said."""
     try:
@@ -177,6 +144,9 @@ def _id_of(jobs: Sequence[Job], name: str) -> str:
 
 
 READ: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("prompt", "script", "gate", "model", "folder"), str),
+    **dict.fromkeys(("agent", "quiet"), bool),
+    **dict.fromkeys(("window", "jitter", "seconds", "retries"), int),
     "deliver": _list,
     "skills": _list,
     "toolsets": lambda said: _list(said) or None,

@@ -12,7 +12,6 @@ from hermes_agent.app.work.cron_drafts import Draft
 from hermes_agent.app.work.cron_jobs import CronService, job_line, job_text, run_line
 from hermes_agent.core.chat import Conversation, Principal, Standings
 from hermes_agent.core.clock import Clock
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.core.mandate import Work
@@ -29,12 +28,7 @@ YES = ("once", "yes", "y")
 MOST_RUNS = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """What a call says of a job."""
-
-    job: str
-    draft: Draft
+ACTS = {"pause": CronService.pause, "resume": CronService.resume, "run": CronService.run_now}
 
 
 class CronTools:
@@ -74,36 +68,22 @@ class CronTools:
             return _told(await _read(service, who, action, job), Origin.TOOL)
         if record is None or record.surface in set(Work):
             raise ToolError("Only a conversation with a person makes or changes jobs.")
-        draft = Draft(schedule=schedule or None, prompt=prompt or None, name=job or None, deliver=deliver or None)
-        said = Said(job=job, draft=draft)
-        return _told(await self._change(service, who, action, said, context, record.conversation), Origin.RUNTIME)
-
-    async def _change(
-        self, service: CronService, who: Principal, action: Action, said: Said, context: CallContext, where: str
-    ) -> str:
-        if action not in ("create", "edit"):
-            there = await service.find(who, said.job)
+        draft = Draft(schedule=schedule or None, prompt=prompt or None, deliver=deliver or None)
+        if action == "create":
+            named, where = {**draft, "name": job or None}, record.conversation
+            await _ask(context, *_shown(await service.drafted(who, named, where, "agent"), service))
+            found = await service.create(who, named, where, "agent")
+        elif action == "edit":
+            there, author = await service.find(who, job), "agent" if prompt else ""
+            await _ask(context, *_shown(await service.changed(who, there, draft, author), service))
+            found = await service.edit(who, there.id, draft, author)
+        else:
+            there = await service.find(who, job)
             await _ask(context, f"May I {action} the scheduled job {there.name}? Something from outside is in view.")
-        match action:
-            case "create":
-                made = await service.drafted(who, said.draft, where, "agent")
-                await _ask(context, *_shown(made, service))
-                found = await service.create(who, said.draft, where, "agent")
-            case "edit":
-                there = await service.find(who, said.job)
-                changed = Draft(schedule=said.draft.schedule, prompt=said.draft.prompt, deliver=said.draft.deliver)
-                made = await service.changed(who, there, changed, "agent" if said.draft.prompt else "")
-                await _ask(context, *_shown(made, service))
-                found = await service.edit(who, there.id, changed, "agent" if said.draft.prompt else "")
-            case "pause":
-                found = await service.pause(who, said.job)
-            case "resume":
-                found = await service.resume(who, said.job)
-            case "run":
-                found = await service.run_now(who, said.job)
-            case _:
-                return f"{(await service.remove(who, said.job)).name} is removed."
-        return job_text(await service.facts(found, await service.served()))
+            if action == "remove":
+                return _told(f"{(await service.remove(who, job)).name} is removed.", Origin.RUNTIME)
+            found = await ACTS[action](service, who, job)
+        return _told(job_text(await service.facts(found, await service.served())), Origin.RUNTIME)
 
     def _who(self, context: CallContext) -> Principal:
         if not context.speaker:

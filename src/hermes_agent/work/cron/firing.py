@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
@@ -37,6 +37,10 @@ APOLOGY = "Something in this program broke; logs/hermes.log has the details."
 
 class Dismissed(HermesError):
     """A job of somebody who may not use this agent any more."""
+
+
+STOPPED_BY: Mapping[type[HermesError], JobState] = {Broken: JobState.BROKEN, Dismissed: JobState.PAUSED}
+"""What becomes of the job whose instant failed so; any other stays as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,12 +180,8 @@ class Firing:
             log.warning("scheduled job %s is left to others: %s", instant.id, error)
             await self._store.cron_instants.release(claimed.lease, str(error), counts=True)
             return
-        except Broken as error:
-            result = Result(state=InstantState.FAILED, words=str(error), job_state=JobState.BROKEN)
-        except Dismissed as error:
-            result = Result(state=InstantState.FAILED, words=str(error), job_state=JobState.PAUSED)
         except HermesError as error:
-            result = Result(state=InstantState.FAILED, words=str(error))
+            result = Result(state=InstantState.FAILED, words=str(error), job_state=STOPPED_BY.get(type(error)))
         except Exception:
             log.exception("scheduled job %s failed", instant.id)
             result = Result(state=InstantState.FAILED, words=APOLOGY)

@@ -11,7 +11,6 @@ from typing import Protocol
 from hermes_agent.agent.mailbox import Change
 from hermes_agent.core.chat import Busy, Conversation, Inbound, Principal, Standings
 from hermes_agent.core.clock import Clock
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Entry, Outcome, Replied, RunEnded, ToolStarted
 from hermes_agent.core.mandate import Mandate, Work
@@ -31,20 +30,6 @@ SOURCE, NEWS = "delegate", "child"
 LOOK = 2.0
 """Seconds after which a waiting call reads the rows of its children again, whatever it heard."""
 STOPPED = "Stopped."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """A child to start, its row without session and queue. `key` and the child's number are its identity, so that a
-    call which is made again finds it. `origin` labels the goal and the context."""
-
-    parent: Parent
-    mandate: Mandate
-    child: Child
-    key: str
-    context: str
-    origin: Origin
-    model: str
 
 
 class Apart(Protocol):
@@ -79,18 +64,18 @@ class Delegation:
 
     # 1. Start and wait
 
-    async def start(self, order: Order) -> str:
-        """Start a child, or find the one that an earlier attempt of this call started; its session."""
-        parent, child, scheduler = order.parent, order.child, self._hermes.scheduler
-        context = f"\n\nWhat you need to know:\n{order.context}" if order.context.strip() else ""
+    async def start(self, parent: Parent, child: Child, mandate: Mandate, said: Text, key: str) -> str:
+        """Start a child (its row without session and queue) with what it is told, or find the one that an earlier
+        attempt of the call with this key started; its session."""
+        scheduler = self._hermes.scheduler
         inbound = Inbound(
             source=SOURCE,
-            source_id=f"{order.key}:{child.n}",
+            source_id=f"{key}:{child.n}",
             principal=parent.principal,
             conversation=Conversation(
                 platform=Work.CHILD, chat_kind="folder", chat=child.parent, thread=f"{child.call}:{child.n}"
             ),
-            parts=(Text(text=f"Your goal: {child.goal}{context}", origin=order.origin),),
+            parts=(said,),
             received=child.created,
             pins=parent.pins,
         )
@@ -100,8 +85,9 @@ class Delegation:
             queue = apart.queue(session) if apart else scheduler.queue
             await self.children.add(tx, replace(child, session=session, queue=queue), self._settings.max_children)
 
-        work = Assignment(mandate=order.mandate, job=parent.job, queue=HELD_BACK, beside=add)
-        submitted = await self._hermes.start_session(inbound, workspace=child.folder, model=order.model, work=work)
+        work = Assignment(mandate=mandate, job=parent.job, queue=HELD_BACK, beside=add)
+        model = self._settings.model or parent.record.model
+        submitted = await self._hermes.start_session(inbound, workspace=child.folder, model=model, work=work)
         scheduler.expect(child.parent)
         await self.attend(submitted.session)
         return submitted.session
