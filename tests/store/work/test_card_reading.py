@@ -3,7 +3,7 @@
 from time import perf_counter
 
 from hermes_agent.store.database import Store
-from hermes_agent.store.work.card_reading import CardReading
+from hermes_agent.store.work.board import CardReading
 from hermes_agent.store.work.card_runs import RunReading
 from hermes_agent.store.work.cards import Card, Status
 

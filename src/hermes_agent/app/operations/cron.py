@@ -9,8 +9,7 @@ from typing import Any
 from hermes_agent.app.manifest import TOOLSETS
 from hermes_agent.app.operations.access import Access, Argument, HomeSystem, Kind, Noun, option, place, verb
 from hermes_agent.app.operations.skills import EVERY, open_skills
-from hermes_agent.app.work.cron_blueprints import BlueprintFacts, blueprint_facts, blueprint_line, filled_in
-from hermes_agent.app.work.cron_drafts import Draft
+from hermes_agent.app.work.cron_drafts import BlueprintFacts, Draft, blueprint_facts, blueprint_line, filled_in
 from hermes_agent.app.work.cron_imports import Imported, import_jobs, imported_text
 from hermes_agent.app.work.cron_jobs import CronService, InstantFacts, JobFacts, job_line, job_text, run_line
 from hermes_agent.core.dataclass import dataclass

@@ -1,8 +1,9 @@
-"""Drafts of scheduled jobs: what somebody wants, checked and joined with what is there."""
+"""Drafts of scheduled jobs: what somebody wants or a skill proposes, checked and joined with what is there."""
 
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,13 +13,17 @@ from hermes_agent.app.chats.settings import ChannelSettings, GatewaySettings, ho
 from hermes_agent.core.chat import Conversation, Principal, Standing, Standings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
+from hermes_agent.core.messages import Trust
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.vendor import Level
 from hermes_agent.scanner.scan import alarms
+from hermes_agent.skills.invoke import SLOT, slots_of
+from hermes_agent.skills.library import Library
+from hermes_agent.skills.skill import Skill
 from hermes_agent.store.work.cron.records import FRESH, SAME, CatchUp, Job, Kind, Overlap, Plan
 from hermes_agent.tools.surfaces import check_toolset
+from hermes_agent.work.cron.firing import script_path
 from hermes_agent.work.cron.schedule import parse
-from hermes_agent.work.cron.scripts import script_path
 
 LONGEST_PROMPT = 1_000_000
 NUMBERS: Mapping[str, int] = {
@@ -36,8 +41,8 @@ ELSEWHERE = ("schedule", "name", "zone", "repeat", "ends", "context_from")
 
 
 Draft = dict[str, Any]
-"""What somebody wants of a job, by the names of `READ` and `ELSEWHERE`; what is left out, or None, stays as it is, or has
-its default. Lists are joined by commas."""
+"""What somebody wants of a job, by the names of `READ` and `ELSEWHERE`; what is left out, or None, stays as it is, or
+has its default. Lists are joined by commas."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,3 +214,65 @@ class Destinations:
 def scripts_in(home: Home) -> Path:
     """The folder of the scripts of jobs."""
     return home.root / "scripts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlueprintFacts:
+    """A skill that proposes a job: when it would run, its slots (`name`, or `name=default`), and the names of the jobs
+    that were made of it."""
+
+    skill: str
+    description: str
+    schedule: str
+    slots: tuple[str, ...]
+    jobs: tuple[str, ...]
+
+
+def blueprint_facts(skill: Skill, jobs: Sequence[str]) -> BlueprintFacts | None:
+    """What a skill proposes; None where that is nothing."""
+    if skill.ours.blueprint is None:
+        return None
+    slots = [each.name if each.default is None else f"{each.name}={each.default}" for each in skill.ours.parameters]
+    return BlueprintFacts(
+        skill=skill.name,
+        description=skill.description,
+        schedule=skill.ours.blueprint.schedule,
+        slots=tuple(slots),
+        jobs=tuple(jobs),
+    )
+
+
+async def filled_in(library: Library, name: str, folder: str, slots: Sequence[str]) -> dict[str, Any]:
+    """The job that a skill proposes, by the names of `Draft`, with these values (`name=value`) in its slots. Raises
+    `HermesError` for a skill without a blueprint, and for one of others: its words would be the owner's."""
+    header = await library.find(name, folder)
+    skill = await library.read(header)
+    proposed = skill.ours.blueprint
+    if proposed is None:
+        raise HermesError(f"The skill {skill.name} proposes no job: `hermes cron blueprints` lists those that do.")
+    if (await library.origin_of(header)).trust is not Trust.CLEAN:
+        raise HermesError(
+            f"Others wrote {skill.name}, or nobody known did: its words are no order of yours. `hermes learn adopt "
+            f"{skill.name}` makes a skill of this home yours; `hermes cron add ... --skills {skill.name}` uses another."
+        )
+    values = slots_of(skill, shlex.join(slots))
+    schedule, prompt = (
+        SLOT.sub(lambda found: values.get(found[1], found[0]), text) for text in (proposed.schedule, proposed.prompt)
+    )
+    said = "; ".join(f"{key}: {value}" for key, value in values.items())
+    return {
+        "schedule": schedule,
+        "prompt": prompt or (f"Follow the skill {skill.name}. {said}".strip() if not proposed.no_agent else ""),
+        "name": skill.name,
+        "skills": skill.name,
+        "deliver": proposed.deliver,
+        "script": proposed.script,
+        "no_agent": proposed.no_agent,
+    }
+
+
+def blueprint_line(found: BlueprintFacts) -> str:
+    """One blueprint in a list."""
+    slots = f" ({', '.join(found.slots)})" if found.slots else ""
+    made = f" [made: {', '.join(found.jobs)}]" if found.jobs else ""
+    return f"{found.skill}{slots}: {found.schedule} - {found.description}{made}"

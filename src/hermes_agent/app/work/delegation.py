@@ -40,9 +40,8 @@ from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.work.children import Child
 from hermes_agent.tools.starting import exec_name
 from hermes_agent.tools.surfaces import capabilities_of, rules_of
-from hermes_agent.work.delegation.delegation import Delegation, outcome_of
+from hermes_agent.work.delegation.delegation import Delegation, Parent, outcome_of
 from hermes_agent.work.delegation.report import REMOVED, Artefact, Check, Made, Report, SpentBy, Step, calls_in, cut
-from hermes_agent.work.delegation.terms import Parent
 from hermes_agent.work.delegation.tools import DelegationTools, Means
 
 log = logging.getLogger(__name__)

@@ -19,8 +19,7 @@ from hermes_agent.store.transaction import (
     second,
     storable,
 )
-from hermes_agent.store.work.board import Boards, Decide
-from hermes_agent.store.work.card_reading import card_of, pair
+from hermes_agent.store.work.board import Boards, Decide, card_of, pair
 from hermes_agent.store.work.cards import COMMAND, Card, CardRun, Change, Ending, RunKind
 from hermes_agent.store.workers import Workers
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LostLease
-from hermes_agent.store.work.card_reading import unknown
+from hermes_agent.store.work.board import unknown
 from hermes_agent.store.work.cards import HUMAN, Card, Ending, Reason, Status
 
 MAX_CRASHES = 5

@@ -13,10 +13,17 @@ from hermes_agent.core.errors import BadArguments, Refused, ToolError
 from hermes_agent.core.messages import LABELS, Origin, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.store.work.children import Child, Delivery
-from hermes_agent.work.delegation.delegation import Delegation
+from hermes_agent.work.delegation.delegation import (
+    Delegation,
+    Parent,
+    Role,
+    Task,
+    check_tasks,
+    mandate_of_child,
+    narrowed,
+)
 from hermes_agent.work.delegation.report import LOST, log_of, report_of, shown
 from hermes_agent.work.delegation.settings import DelegationSettings, Isolation
-from hermes_agent.work.delegation.terms import Parent, Role, Task, check_tasks, mandate_of_child, narrowed
 
 ParentOf = Callable[[str, Collection[str]], Awaitable[Parent]]
 """What a session has to give, for the people (by key) for whom its run works."""

@@ -21,8 +21,7 @@ from hermes_agent.host.tasks import spawn
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.transaction import Transaction
-from hermes_agent.store.work.goal_rounds import MOST_ATTEMPTS, Round
-from hermes_agent.store.work.goals import Check, Goal, Kind, State
+from hermes_agent.store.work.goals import MOST_ATTEMPTS, Check, Goal, Kind, Round, State
 from hermes_agent.work.goals.checks import effects_of, person_spoke, unapproved_in
 from hermes_agent.work.goals.desk import Desk
 from hermes_agent.work.goals.rules import (
