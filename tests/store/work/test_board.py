@@ -264,15 +264,6 @@ async def test_a_card_that_never_ran_can_be_removed(store: Store):
     assert [row.id for row in await store.boards.list_cards()] == [ran.id]
 
 
-async def test_somebody_dispatches_only_while_it_lives(open_another: OpenAnother):
-    first, peer = await open_another(timings=SOON), await open_another(timings=SOON)
-    assert not await peer.card_runs.is_dispatched()
-    await first.card_runs.enter()
-    assert await peer.card_runs.is_dispatched()
-    await first.workers.leave()
-    assert not await peer.card_runs.is_dispatched()
-
-
 async def test_time_brings_the_next_look(store: Store):
     assert await store.card_runs.next_due("", 60.0, 60.0) is None
     await create(store, status=Status.BLOCKED, ready_at=5.0)

@@ -94,8 +94,13 @@ async def list_cards(
             limit=MOST + 1,
         )
         notices = [f"More than {MOST:,} cards: name a status, board or assignee."] if len(rows) > MOST else []
-        notices += [] if await found.runs.is_dispatched() else [NOBODY]
+        notices += filter(None, [await _unserved(found)])
         return Listing(cards=rows[:MOST], notice=" ".join(notices))
+
+
+async def _unserved(board: Board) -> str:
+    """A sentence where no living process starts cards; else empty."""
+    return "" if board.settings.dispatch and await board.store.activity.serving() else NOBODY
 
 
 def on_board(
@@ -205,7 +210,7 @@ async def count_cards(access: Access[HomeSystem]) -> Counts:
         boards: dict[str, dict[str, int]] = {}
         for name, status, count in await board.cards.stats():
             boards.setdefault(name, {})[status] = count
-        return Counts(boards=boards, notice="" if await board.runs.is_dispatched() else NOBODY)
+        return Counts(boards=boards, notice=await _unserved(board))
 
 
 async def import_cards(access: Access[HomeSystem], path: str, apply: bool = False, board: str = MAIN) -> Plan:

@@ -207,7 +207,7 @@ def cron_source(needs: Needs) -> Firing:
         skills=needs.get(Skills),
         standings=needs.get(Standings),
         settings=settings,
-        workspace=workspace_in(home, needs.get(GatewaySettings)),
+        workspace=needs.get(GatewaySettings).workspace or str(home.root / "workspace"),
         toolsets=needs.get(Toolsets).table,
     )
     return Firing(
@@ -229,11 +229,6 @@ async def _begin(store: Store, latest: float) -> None:
     await store.cron_jobs.replan(0.0 if is_new else latest)
     if is_new:
         await store.facts.set(TZ, "zones", version)
-
-
-def workspace_in(home: Home, gateway: GatewaySettings) -> str:
-    """The folder in which jobs work that name none."""
-    return gateway.workspace or str(home.root / "workspace")
 
 
 ENDINGS = "hermes_agent.app.work.cron:endings"

@@ -40,8 +40,19 @@ from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.work.children import Child
 from hermes_agent.tools.starting import exec_name
 from hermes_agent.tools.surfaces import capabilities_of, rules_of
-from hermes_agent.work.delegation.delegation import Delegation, Parent, outcome_of
-from hermes_agent.work.delegation.report import REMOVED, Artefact, Check, Made, Report, SpentBy, Step, calls_in, cut
+from hermes_agent.work.delegation.delegation import Delegation, Parent
+from hermes_agent.work.delegation.report import (
+    LOST,
+    REMOVED,
+    Artefact,
+    Check,
+    Made,
+    Report,
+    SpentBy,
+    Step,
+    calls_in,
+    cut,
+)
 from hermes_agent.work.delegation.tools import DelegationTools, Means
 
 log = logging.getLogger(__name__)
@@ -220,7 +231,8 @@ class ChildEnd:
         if child is None:
             return
         report = await self._report(child, session, ended)
-        self._change = await delegation.ending(child.session, session.run, outcome_of(ended), report)
+        outcome = LOST if ended.reason == "deaths" else ended.outcome
+        self._change = await delegation.ending(child.session, session.run, outcome, report)
 
     def changes(self, session: View, ended: RunEnded) -> Sequence[Change]:  # noqa: ARG002 - the Protocol's shape
         """The end of the child."""

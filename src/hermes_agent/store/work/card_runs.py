@@ -51,10 +51,6 @@ NEXT = (
     "AND NOT EXISTS (SELECT 1 FROM card_run WHERE card_run.card = card.id AND card_run.ended IS NULL)) "
     "AS moments"
 )
-ANYBODY = (
-    "SELECT 1 FROM card_dispatcher JOIN worker ON worker.id = card_dispatcher.worker "
-    "WHERE card_dispatcher.home = $home LIMIT 1"
-)
 LAST_SESSION = (
     "SELECT session FROM card_run WHERE card = $1 AND profile = $2 AND kind = 'work' AND session <> '' "
     "ORDER BY epoch DESC LIMIT 1"
@@ -107,12 +103,6 @@ class RunReading(TimedTables):
         row = await self._engine.read(lambda tx: tx.row(NEXT, stale, keep, host, self._clock.now()), brief=True)
         return None if row is None or row[0] is None else float(row[0])
 
-    async def is_dispatched(self) -> bool:
-        """Whether a living process dispatches."""
-        await self._workers.register()
-        await self._workers.reap_all()
-        return await self._engine.read(lambda tx: tx.row(ANYBODY), brief=True) is not None
-
 
 # All dispatchers of a home take their turns, so that the caps hold.
 TURN = "SELECT name FROM board WHERE home = $home ORDER BY name FOR NO KEY UPDATE"
@@ -144,8 +134,6 @@ OVER = (
     "UPDATE card_run SET ended = $3, exit_code = $4, outcome = CASE WHEN outcome = '' THEN $5 ELSE outcome END "
     "WHERE card = $1 AND epoch = $2 AND ended IS NULL"
 )
-DISPATCHES = "INSERT INTO card_dispatcher (worker, home) VALUES ($1, $home) ON CONFLICT DO NOTHING"
-GONE = "DELETE FROM card_dispatcher WHERE home = $home AND worker NOT IN (SELECT id FROM worker)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,16 +247,6 @@ class CardRuns(RunReading):
         async def change(tx: Transaction) -> None:
             if await tx.run(REPORTED, run.card, run.epoch, run.seen):
                 await self._cards.apply(tx, run.card, decide, _never)
-
-        await self._engine.write(change)
-
-    async def enter(self) -> None:
-        """Register this worker as one that dispatches."""
-        await self._workers.register()
-
-        async def change(tx: Transaction) -> None:
-            await tx.run(GONE)
-            await tx.run(DISPATCHES, self._workers.id)
 
         await self._engine.write(change)
 

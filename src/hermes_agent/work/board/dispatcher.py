@@ -14,7 +14,7 @@ from functools import partial
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LostLease
-from hermes_agent.host.tasks import spawn
+from hermes_agent.host.tasks import cancelled, spawn
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Place, Running
 from hermes_agent.store.work.card_runs import Caps
 from hermes_agent.store.work.cards import COMMAND, PROFILE, Card, CardRun, Change, Ending, RunKind, Status, Workspace
@@ -100,15 +100,11 @@ class Dispatcher:
         self._seen: frozenset[tuple[str, int, int]] = frozenset()
         self._stuck: frozenset[tuple[str, int]] = frozenset()
         self._looked = 0.0
-        self._entered = False
 
     async def next_due(self) -> float | None:
         """When there is something to do; at once where cards wait or open processes changed, and soon while there are
         some: what is missing, or over its time, is seen at a look."""
         settings = self._board.settings
-        if not self._entered:
-            await self._board.runs.enter()
-            self._entered = True
         waiting, opened = await self._waiting(), _marks(await self._board.runs.open())
         if waiting - self._stuck or opened != self._seen:
             return self._clock.now()
@@ -149,11 +145,7 @@ class Dispatcher:
 
     async def close(self) -> None:
         """Watch no process any more; they go on."""
-        tasks = [each.task for each in self._watched.values()]
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await cancelled([each.task for each in self._watched.values()])
 
     async def _waiting(self) -> frozenset[tuple[str, int]]:
         return await self._board.runs.waiting(self._machine.host, triage=self._board.settings.auto_decompose)

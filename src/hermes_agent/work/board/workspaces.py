@@ -40,7 +40,9 @@ class Workspaces:
     async def prepare(self, card: Card) -> tuple[str, str]:
         """The folder and branch of a card, made where they are not there yet. Raises `HermesError`."""
         if card.workspace is Workspace.DIR:
-            if not await asyncio.to_thread(_is_same_folder, card.folder):
+            if not await asyncio.to_thread(
+                lambda: Path(card.folder).is_dir() and os.path.realpath(card.folder) == card.folder
+            ):
                 raise HermesError(f"The folder {card.folder} is gone, or a link stands in its place.")
             return card.folder, ""
         path = self._path(card.id)
@@ -124,10 +126,6 @@ class Workspaces:
         except (OSError, TimeoutError):
             return None
         return None if done.code or done.cut else done.out.decode("utf-8", "surrogateescape")
-
-
-def _is_same_folder(path: str) -> bool:
-    return Path(path).is_dir() and os.path.realpath(path) == path
 
 
 def _make(path: Path) -> None:

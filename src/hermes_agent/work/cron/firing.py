@@ -18,7 +18,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, HomeError, LostLease, StoreError
 from hermes_agent.core.events import MessageTaken, RunEnded
 from hermes_agent.host.paths import read_small
-from hermes_agent.host.tasks import spawn
+from hermes_agent.host.tasks import cancelled, spawn
 from hermes_agent.sandbox.place import Command, Place, begun, end_of_output
 from hermes_agent.store.claims import Lease
 from hermes_agent.store.database import Store
@@ -221,10 +221,7 @@ class Firing:
     async def close(self) -> None:
         """Leave what is under way to others: scripts go on, and whoever claims their instants finds them."""
         tasks = dict(self._tasks)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await cancelled(tasks)
         for lease in tasks.values():
             await self._store.cron_instants.release(lease)
 

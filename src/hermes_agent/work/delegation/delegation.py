@@ -28,7 +28,7 @@ from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.work.children import HELD_BACK, Child, Delivery
-from hermes_agent.work.delegation.report import LOST, REMOVED, Report, report_of, shown
+from hermes_agent.work.delegation.report import REMOVED, Report, report_of, shown
 from hermes_agent.work.delegation.settings import DelegationSettings, Isolation
 
 MOST_TASKS = 10
@@ -382,8 +382,3 @@ class Delegation:
     async def hand_over(self, children: Sequence[Child], queue: str) -> None:
         """Leave children, and the mail about them, to the workers of another queue."""
         await self._store.write(lambda tx: self.children.hand_over(tx, children, queue))
-
-
-def outcome_of(ended: RunEnded) -> str:
-    """The outcome of a child whose run ended so."""
-    return LOST if ended.reason == "deaths" else ended.outcome

@@ -363,24 +363,9 @@ def begins(goal: Goal, record: SessionRecord, who: Principal, words: str, now: f
 
 
 def _resumed(placed: Goal, turns: int | None, money: int | None, now: Goal) -> Goal:
-    """A goal that another session, or the same one again, pursues."""
+    """A goal that another session, or the same one again, pursues, without what earlier rounds counted."""
     return replace(
-        _afresh(now),
-        state=State.ACTIVE,
-        session=placed.session,
-        folder=placed.folder,
-        since=placed.since,
-        round=now.round + 1,
-        turns=now.turns + 1,
-        max_turns=now.max_turns if turns is None else now.turns + turns,
-        money=now.money if money is None else money,
-    )
-
-
-def _afresh(goal: Goal) -> Goal:
-    """A goal without what earlier rounds counted."""
-    return replace(
-        goal,
+        now,
         why="",
         fails=0,
         same=0,
@@ -392,4 +377,12 @@ def _afresh(goal: Goal) -> Goal:
         untold="",
         wait_until=None,
         wait_exec="",
+        state=State.ACTIVE,
+        session=placed.session,
+        folder=placed.folder,
+        since=placed.since,
+        round=now.round + 1,
+        turns=now.turns + 1,
+        max_turns=now.max_turns if turns is None else now.turns + turns,
+        money=now.money if money is None else money,
     )

@@ -17,7 +17,7 @@ from hermes_agent.core.errors import HermesError, LimitReached, LostLease
 from hermes_agent.core.events import Entry, RunEnded
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.spending import Scope
-from hermes_agent.host.tasks import spawn
+from hermes_agent.host.tasks import cancelled, spawn
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.transaction import Transaction
@@ -151,11 +151,7 @@ class Pursuit:
 
     async def close(self) -> None:
         """Put the checks of this process back; their commands go on."""
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await cancelled(list(self._tasks.values()))
 
     # 2. Waiting
 
@@ -189,17 +185,13 @@ class Pursuit:
         try:
             await self._check(claimed)
         except asyncio.CancelledError:
-            await asyncio.shield(spawn(self._put_back(claimed), name=f"release {claimed.lease.id}"))
+            await asyncio.shield(spawn(self._rounds.claims.release(claimed.lease), name=f"release {claimed.lease.id}"))
             raise
         except LostLease as error:
             log.warning("%s", error)
         except Exception:
             log.exception("the check %s failed", claimed.lease.id)
-            await self._put_back(claimed, counts=True)
-
-    async def _put_back(self, claimed: Round, *, counts: bool = False) -> None:
-        await self._rounds.claims.release(claimed.lease, "the check failed" if counts else "", counts=counts)
-        await self._store.write(_ring)
+            await self._rounds.claims.release(claimed.lease, "the check failed", counts=True)
 
     async def _check(self, claimed: Round) -> None:
         goal, record = await self._goals.get(claimed.goal), await self._store.sessions.get(claimed.session)
@@ -317,7 +309,3 @@ def _next_message(
 def _is_current(goal: Goal, claimed: Round) -> bool:
     """Whether the check is still of this goal: neither a revision nor a later run came after it."""
     return (goal.state, goal.revision, goal.round) == (State.CHECKING, claimed.revision, claimed.round)
-
-
-async def _ring(tx: Transaction) -> None:
-    tx.rings.add("")

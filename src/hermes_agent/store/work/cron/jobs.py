@@ -75,7 +75,7 @@ class CronInstants(TimedTables):
     def __init__(self, engine: Engine, clock: Clock, workers: Workers) -> None:
         super().__init__(engine, clock)
         self._claims = Claims(engine, workers, "cron_instant", FIELDS, order="ready_at, id")
-        self.check = self._claims.check
+        self.check, self.release = self._claims.check, self._claims.release
 
     async def ask_for(self, instant: Instant) -> Instant:
         """Add an instant that a person asked for, at the first second that has none."""
@@ -99,11 +99,6 @@ class CronInstants(TimedTables):
         """Claim the instant that is due longest, where fewer than `most` are under way; also one whose worker died."""
         found = await self._claims.claim(WHICH, self._clock.now(), most)
         return None if found is None else Claimed(lease=found[0], instant=instant_of(found[1]))
-
-    async def release(self, lease: Lease, note: str = "", *, counts: bool = False) -> None:
-        """Leave an instant to others, as `Claims.release`, and wake them."""
-        await self._claims.release(lease, note, counts=counts)
-        await self._engine.write(_ring)
 
     async def begun(self, tx: Transaction, lease: Lease, session: str) -> None:
         """Note the session that runs an instant. Raises `LostLease`."""
@@ -147,10 +142,6 @@ class CronInstants(TimedTables):
     async def filed(self, instant: Instant) -> None:
         """Note that the file of an instant is there."""
         await self._engine.write(lambda tx: tx.run(FILED, instant.id), durable=False)
-
-
-async def _ring(tx: Transaction) -> None:
-    tx.rings.add("")
 
 
 async def insert(tx: Transaction, each: Instant) -> bool:
