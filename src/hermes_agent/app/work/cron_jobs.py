@@ -26,8 +26,7 @@ from hermes_agent.store.work.cron.records import (
     Plan,
     Schedule,
 )
-from hermes_agent.work.cron.planning import over, passed
-from hermes_agent.work.cron.schedule import instants, local, parse, upcoming, words
+from hermes_agent.work.cron.schedule import instants, local, over, parse, passed, upcoming, words
 
 if TYPE_CHECKING:
     from hermes_agent.app.settings import Settings

@@ -43,9 +43,8 @@ from hermes_agent.work.goals import rules
 from hermes_agent.work.goals.checks import SYSTEM, CardState, Checker
 from hermes_agent.work.goals.desk import Desk, Whose
 from hermes_agent.work.goals.proof import proof_in
-from hermes_agent.work.goals.pursuit import Closing, Pursuit
+from hermes_agent.work.goals.pursuit import Closing, GoalTools, Pursuit
 from hermes_agent.work.goals.settings import GoalSettings
-from hermes_agent.work.goals.tools import GoalTools
 
 FOLDER = "goals"
 CARDS = "hermes_agent.app.work.board:card_state"

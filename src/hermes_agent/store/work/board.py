@@ -46,9 +46,9 @@ LINKS = (
 )
 STATS = f"SELECT board, status, count(*) {CARDS} GROUP BY board, status ORDER BY board, status"
 CHILDREN = "SELECT child FROM card_link WHERE parent = $1 ORDER BY child"
-EVENT = "card, number, kind, at, who, text, origin"
-EVENTS = f"SELECT {EVENT} FROM card_event WHERE card = $1 AND number > $2 ORDER BY number LIMIT $3"
-FILE = "card, name, sha256, bytes, path, who"
+EVENT_FIELDS = "card, number, kind, at, who, text, origin"
+EVENTS = f"SELECT {EVENT_FIELDS} FROM card_event WHERE card = $1 AND number > $2 ORDER BY number LIMIT $3"
+FILE_FIELDS = "card, name, sha256, bytes, path, who"
 UNCLEANED = (
     f"{BODY} AND cleaned = 0 AND status = 'archived' AND ended <= $1 AND host = $2 "
     "AND NOT EXISTS (SELECT 1 FROM card_run WHERE card_run.card = card.id AND card_run.ended IS NULL) "
@@ -109,7 +109,7 @@ class CardReading(TimedTables):
     """The cards that it waits for, or waited."""
     children = Many[[str], str](CHILDREN)
     """The cards that wait for it, or waited."""
-    files = Many[[str], CardFile](f"SELECT {FILE} FROM card_file WHERE card = $1 ORDER BY name", file_of)
+    files = Many[[str], CardFile](f"SELECT {FILE_FIELDS} FROM card_file WHERE card = $1 ORDER BY name", file_of)
     """The files of a card."""
     uncleaned = Many[[float, str], Card](UNCLEANED, card_of)
     """Archived cards whose workspace on this machine may go now: those that ended before a time, of a host."""

@@ -26,8 +26,7 @@ from hermes_agent.store.inbox import Ending, Mail
 from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.work.cron.records import MANUAL, Claimed, Instant, InstantState, Job, JobState, Overlap
 from hermes_agent.work.cron.ending import QUIET, Endings, Result
-from hermes_agent.work.cron.planning import NEVER, SET_BACK, plan
-from hermes_agent.work.cron.schedule import BadSchedule
+from hermes_agent.work.cron.schedule import NEVER, SET_BACK, BadSchedule, plan
 
 MOST_OUTPUT = 100_000
 """Bytes of a script's output that are read; the end of a longer one."""
