@@ -85,11 +85,6 @@ def _row(version: Version) -> LearnedRow:
     )
 
 
-async def undo_learned(access: Access[System], name: str = "") -> str:
-    """Undo a change (empty: the newest not made by a person). Returns what was done. Raises `HermesError`."""
-    return await learned(access).undo(name, access.who.key)
-
-
 async def explain_turn(access: Access[System], turn: int, session: str = "") -> list[str]:
     """Show which lessons a turn used, in this conversation or the latest. Raises `HermesError`."""
     found, sessions = learned(access), access.system.store.sessions
@@ -175,7 +170,7 @@ LEARNED = Noun(
         verb(
             "undo",
             "Undo a change, to the byte if nothing came after it. Without an ID: the newest change by the agent.",
-            undo_learned,
+            lambda access, name: learned(access).undo(name, access.who.key),
             replace(ID, default=""),
         ),
         verb(
