@@ -128,7 +128,6 @@ SEEN = (
     "WHERE card = $1 AND epoch = $2 - 1 AND ended IS NULL AND EXISTS "
     "(SELECT 1 FROM card WHERE id = $1 AND owner = $5 AND epoch = $2)"
 )
-HELD = "SELECT 1 FROM card WHERE id = $1 AND owner = $2 AND epoch = $3"
 REPORTED = "UPDATE card_run SET reported = 1 WHERE card = $1 AND epoch = $2 AND reported = 0 AND seen <= $3"
 OVER = (
     "UPDATE card_run SET ended = $3, exit_code = $4, outcome = CASE WHEN outcome = '' THEN $5 ELSE outcome END "
@@ -212,12 +211,6 @@ class CardRuns(RunReading):
                 raise LostLease(f"The run of {card} is over: this process does nothing.")
 
         return await self._cards.change(card, checked, _never, note)
-
-    async def check(self, card: str, epoch: int) -> None:
-        """Send the worker's heartbeat. Raises `LostLease` where another one has the card."""
-        await self._workers.freshen()
-        if await self._engine.read(lambda tx: tx.row(HELD, card, self._workers.id, epoch), brief=True) is None:
-            raise LostLease(f"{card} is not yours any more: another worker has it, or it was moved. Stop.")
 
     async def progress(self, card: str, epoch: int, note: str = "") -> None:
         """Note a sign of progress of the holder. Raises `LostLease`."""

@@ -209,7 +209,7 @@ class Board:
         """Keep a copy of a file with a card, by its path below the card's workspace (for a person, any path). Raises
         `HermesError`."""
         found = await self.cards.get(card)
-        self._may_touch(found, by)
+        check_lease(found, by) if by.role is Role.WORKER and by.card == card else check_right(found, "attach", by)
         read = partial(read_file, path, folder or found.folder, confined=not by.is_person)
         name, content = await asyncio.to_thread(read)
         return await self._store_file(by, found, name, content)
@@ -285,12 +285,6 @@ class Board:
 
         await self.cards.change(card.id, decide, promote, note)
         return file
-
-    def _may_touch(self, card: Card, by: By) -> None:
-        if by.role is Role.WORKER and by.card == card.id:
-            check_lease(card, by)
-        else:
-            check_right(card, "attach", by)
 
 
 def _ending(before: Card, order: Order, by: By) -> Ending | None:

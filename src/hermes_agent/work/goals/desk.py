@@ -350,13 +350,19 @@ class Desk:
 
 
 def begins(goal: Goal, record: SessionRecord, who: Principal, words: str, now: float) -> Inbound:
-    """The message that has a session begin, or go on, with a goal: the person's words, in a run of its own."""
+    """The message that has a session begin, or go on, with a goal: the person's words."""
+    parts = [Text(text=words, origin=Origin(who.standing.value))]
+    return message(f"{message_id(goal)}:begin", record, who, parts, now)
+
+
+def message(identity: str, record: SessionRecord, who: Principal, parts: Sequence[Text], now: float) -> Inbound:
+    """A message about a goal to the session that pursues it, which gets a run of its own."""
     return Inbound(
         source=SOURCE,
-        source_id=f"{message_id(goal)}:begin",
+        source_id=identity,
         principal=who,
         conversation=Conversation.parse(record.conversation),
-        parts=(Text(text=words, origin=Origin(who.standing.value)),),
+        parts=tuple(parts),
         received=now,
         busy=Busy.QUEUE,
     )

@@ -14,7 +14,7 @@ from typing import Literal
 from hermes_agent.agent.mailbox import Change
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.stop import NEW_MESSAGE, WITHDRAWN
-from hermes_agent.core.chat import Busy, Conversation, Inbound, Principal, Standing
+from hermes_agent.core.chat import Conversation, Standing
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import HermesError, LimitReached, LostLease, ToolError
 from hermes_agent.core.events import Entry, RunEnded
@@ -28,10 +28,9 @@ from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.work.goals import MOST_ATTEMPTS, Check, Criterion, Goal, Kind, Round, State
 from hermes_agent.work.goals.checks import effects_of, person_spoke, unapproved_in
-from hermes_agent.work.goals.desk import Desk, Whose, Wish
+from hermes_agent.work.goals.desk import Desk, Whose, Wish, message
 from hermes_agent.work.goals.rules import (
     FOR_CARDS,
-    SOURCE,
     Decision,
     Found,
     after_run,
@@ -202,7 +201,7 @@ class Pursuit:
     async def _check(self, claimed: Round) -> None:
         goal, record = await self._goals.get(claimed.goal), await self._store.sessions.get(claimed.session)
         if goal is None or record is None or not _is_current(goal, claimed):
-            await self._store.write(partial(self._end_stale, claimed))
+            await self._store.write(partial(self._check_again, claimed=claimed, ends=True))
             return
         is_guest = self._desk.who(record.principal).standing is Standing.GUEST
         if is_guest or claimed.attempts > MOST_ATTEMPTS:
@@ -227,12 +226,10 @@ class Pursuit:
         await self._rounds.claims.check(claimed.lease)
         await self._commit(claimed, goal, record, checks, decision)
 
-    async def _end_stale(self, claimed: Round, tx: Transaction) -> None:
-        if await self._rounds.end(tx, claimed, "stale"):
-            await self._check_again(tx, claimed)
-
-    async def _check_again(self, tx: Transaction, claimed: Round) -> None:
-        """Queue the check of a goal that got another revision during this one."""
+    async def _check_again(self, tx: Transaction, claimed: Round, *, ends: bool = False) -> None:
+        """Queue the check of a goal that got another revision during this one, which `ends` here or has ended."""
+        if ends and not await self._rounds.end(tx, claimed, "stale"):
+            return
         goal = await self._goals.become(
             tx, claimed.goal, lambda there: there if there.state is State.CHECKING else None
         )
@@ -273,8 +270,10 @@ class Pursuit:
             tx.rings.add("")
             await self._goals.keep(tx, goal, claimed.lease.id, claimed.run, checks)
             if decision.continues and not pending:
-                who = self._desk.who(record.principal)
-                inbound = _next_message(claimed.lease.id, record, after, checks, who, self._clock.now())
+                words, outputs = continuation(after, checks)
+                parts = [Text(text=words, origin=Origin.RUNTIME)]
+                parts += [Text(text=f"\n\n{outputs}", origin=Origin.TOOL)] if outputs else []
+                inbound = message(claimed.lease.id, record, self._desk.who(record.principal), parts, self._clock.now())
                 await self._store.inbox.accept(inbound, record.id, queue or self._queue, tx=tx)
             return after
 
@@ -293,23 +292,6 @@ def _after(there: Goal, claimed: Round, decision: Decision, pending: int) -> Goa
     if pending and decision.continues:  # A person goes first: the end of that run brings the next check.
         return replace(there, state=State.ACTIVE)
     return replace(decision.goal, untold=decision.news)
-
-
-def _next_message(
-    identity: str, record: SessionRecord, goal: Goal, checks: Sequence[Check], who: Principal, now: float
-) -> Inbound:
-    words, outputs = continuation(goal, checks)
-    parts = [Text(text=words, origin=Origin.RUNTIME)]
-    parts += [Text(text=f"\n\n{outputs}", origin=Origin.TOOL)] if outputs else []
-    return Inbound(
-        source=SOURCE,
-        source_id=identity,
-        principal=who,
-        conversation=Conversation.parse(record.conversation),
-        parts=tuple(parts),
-        received=now,
-        busy=Busy.QUEUE,
-    )
 
 
 def _is_current(goal: Goal, claimed: Round) -> bool:
