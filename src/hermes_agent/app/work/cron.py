@@ -191,7 +191,7 @@ def endings(needs: Needs) -> Endings:
     return Endings(store=store, clock=clock, places=lambda: places)
 
 
-def cron_closing(needs: Needs, record: SessionRecord, mandate: Mandate) -> InstantClosing:  # noqa: ARG001  the table's shape
+def cron_closing(needs: Needs, _record: SessionRecord) -> InstantClosing:
     """Ends the instant of a scheduled session with its run."""
     return InstantClosing(endings=needs.made(ENDINGS))
 

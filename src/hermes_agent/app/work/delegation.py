@@ -303,11 +303,6 @@ def artefact(path: str) -> Artefact:
         return Artefact(path=path)
 
 
-def child_end(needs: Needs, record: SessionRecord, mandate: Mandate) -> ChildEnd:  # noqa: ARG001 - the table's shape
-    """What ends a child."""
-    return ChildEnd(needs, record)
-
-
 def parent_end(needs: Needs, record: SessionRecord, session: View, ended: RunEnded) -> Sequence[Change]:
     """What becomes of the children for which the run's calls wait: a stop stops them too. A child has nobody left who
     would read a later report: its own are stopped in any case."""

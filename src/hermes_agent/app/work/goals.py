@@ -242,11 +242,6 @@ def _write(path: Path, text: str) -> None:
     write_private(path, text.encode("utf-8", "replace"), durable=False)
 
 
-def goal_work(needs: Needs) -> GoalWork:
-    """Factory of the goals of a process."""
-    return GoalWork(needs)
-
-
 def whose_goals(standings: Standings, principal: str) -> Whose:
     """Whose goals this principal has."""
     return Whose(key=whose(standings, principal), principal=principal)
