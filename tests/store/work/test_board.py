@@ -266,4 +266,4 @@ async def test_time_brings_the_next_look(store: Store):
     assert await store.card_runs.next_due("", 60.0, 60.0) is None
     await create(store, status=Status.BLOCKED, ready_at=5.0)
     assert await store.card_runs.next_due("", 60.0, 60.0) == 5.0
-    assert len(await store.card_runs.overdue()) == 1
+    assert len(await store.card_runs.overdue(store.clock.now())) == 1

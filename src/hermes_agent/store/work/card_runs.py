@@ -61,49 +61,6 @@ RECENT = (
 run_of = Columns(CardRun, FIELDS)
 
 
-class RunReading(TimedTables):
-    """What the table of runs says."""
-
-    def __init__(self, engine: Engine, clock: Clock, workers: Workers) -> None:
-        super().__init__(engine, clock)
-        self._workers = workers
-
-    async def last_session(self, card: str, profile: str) -> str:
-        """The session in which that profile worked on the card before; empty where it never did."""
-        row = await self._engine.read(lambda tx: tx.row(LAST_SESSION, card, profile), brief=True)
-        return "" if row is None else str(row[0])
-
-    async def open(self) -> list[tuple[CardRun, Card]]:
-        """The runs whose process may be alive, oldest first, with their cards."""
-        rows = await self._engine.read(lambda tx: tx.rows(OPEN))
-        return [(run_of(row[1:]), card_of(row)) for row in rows]
-
-    of = Many[[str], CardRun](f"SELECT {FIELDS} FROM card_run WHERE card = $1 ORDER BY epoch", run_of)
-    """All runs of a card."""
-    alive = Keyed[[], str]("SELECT id, machine FROM worker", second, brief=True)
-    """The workers of this database that are registered, each with its machine."""
-    recent = Many[[float], tuple[str, str]](RECENT, pair)
-    """Profile and outcome of the runs that began since then and have ended, by their ends."""
-
-    async def overdue(self) -> list[str]:
-        """Blocked cards whose passing trouble has passed."""
-        now = self._clock.now()
-        return [row[0] for row in await self._engine.read(lambda tx: tx.rows(OVERDUE, now))]
-
-    async def waiting(self, host: str, *, triage: bool = False) -> frozenset[tuple[str, int]]:
-        """Cards with their version that a dispatcher of this machine could claim now, were there room."""
-        now = self._clock.now()
-        rows = await self._engine.read(lambda tx: tx.rows(WAITING, now, host), brief=True)
-        if triage:
-            rows += await self._engine.read(lambda tx: tx.rows(TRIAGE, now), brief=True)
-        return frozenset((row[0], int(row[1])) for row in rows)
-
-    async def next_due(self, host: str, stale: float, keep: float) -> float | None:
-        """When time alone gives a dispatcher something to do next; None: never."""
-        row = await self._engine.read(lambda tx: tx.row(NEXT, stale, keep, host, self._clock.now()), brief=True)
-        return None if row is None or row[0] is None else float(row[0])
-
-
 # All dispatchers of a home take their turns, so that the caps hold.
 TURN = "SELECT name FROM board WHERE home = $home ORDER BY name FOR NO KEY UPDATE"
 OPEN_BY_PROFILE = (
@@ -152,12 +109,41 @@ Claim = Callable[[Card], tuple[Change, RunKind, str]]
 """What a claimed card becomes, for what, and the profile that works on it."""
 
 
-class CardRuns(RunReading):
+class CardRuns(TimedTables):
     """Processes of cards. A run is named by the epoch of its claim; its process holds the card under the next one."""
 
     def __init__(self, engine: Engine, clock: Clock, workers: Workers, cards: Boards) -> None:
-        super().__init__(engine, clock, workers)
-        self._cards = cards
+        super().__init__(engine, clock)
+        self._workers, self._cards = workers, cards
+
+    async def last_session(self, card: str, profile: str) -> str:
+        """The session in which that profile worked on the card before; empty where it never did."""
+        row = await self._engine.read(lambda tx: tx.row(LAST_SESSION, card, profile), brief=True)
+        return "" if row is None else str(row[0])
+
+    open = Many[[], tuple[CardRun, Card]](OPEN, lambda row: (run_of(row[1:]), card_of(row)))
+    """The runs whose process may be alive, oldest first, with their cards."""
+    overdue = Many[[float], str](OVERDUE)
+    """Blocked cards whose passing trouble has passed by that time."""
+    of = Many[[str], CardRun](f"SELECT {FIELDS} FROM card_run WHERE card = $1 ORDER BY epoch", run_of)
+    """All runs of a card."""
+    alive = Keyed[[], str]("SELECT id, machine FROM worker", second, brief=True)
+    """The workers of this database that are registered, each with its machine."""
+    recent = Many[[float], tuple[str, str]](RECENT, pair)
+    """Profile and outcome of the runs that began since then and have ended, by their ends."""
+
+    async def waiting(self, host: str, *, triage: bool = False) -> frozenset[tuple[str, int]]:
+        """Cards with their version that a dispatcher of this machine could claim now, were there room."""
+        now = self._clock.now()
+        rows = await self._engine.read(lambda tx: tx.rows(WAITING, now, host), brief=True)
+        if triage:
+            rows += await self._engine.read(lambda tx: tx.rows(TRIAGE, now), brief=True)
+        return frozenset((row[0], int(row[1])) for row in rows)
+
+    async def next_due(self, host: str, stale: float, keep: float) -> float | None:
+        """When time alone gives a dispatcher something to do next; None: never."""
+        row = await self._engine.read(lambda tx: tx.row(NEXT, stale, keep, host, self._clock.now()), brief=True)
+        return None if row is None or row[0] is None else float(row[0])
 
     async def claim(self, host: str, caps: Caps, decide: Claim, most: int = 50) -> list[tuple[Card, CardRun]]:
         """Claim up to `most` due cards for this worker, the most urgent first, each with its open run. A commit that is

@@ -120,7 +120,7 @@ class Dispatcher:
         self._missing = {key: at for key, at in self._missing.items() if key in {_key(run) for run, _ in opened}}
         for run, card in opened:
             await self._tend(run, card, alive, now)
-        for blocked in await self._board.runs.overdue():
+        for blocked in await self._board.runs.overdue(now):
             with suppress(HermesError):  # Somebody moved it.
                 await self._board.move(self._by, blocked, Order(verb=Verb.UNBLOCK))
         for card, run in await self._board.runs.claim(
