@@ -13,7 +13,7 @@ from hermes_agent.core.messages import Usage
 from hermes_agent.core.spending import NANO, NOTHING, Bid, Grant, Rules, Scope, Spent, grant, nanos, warning
 from hermes_agent.store import accounts
 from hermes_agent.store.accounts import Account, Owner
-from hermes_agent.store.transaction import Columns, Many, Row, Tables, Transaction, marks, storable
+from hermes_agent.store.transaction import Columns, Keyed, Many, Row, Tables, Transaction, marks, storable
 
 NEW = (
     "call_id, session, run, turn, purpose, provider, model, prefix, messages, reserved, at, principal, job, day, "
@@ -41,7 +41,7 @@ GROUP BY 1 ORDER BY 1
 """
 USES = """
 SELECT credential, count(*), max(at) FROM usage
-WHERE home = $home AND at >= $1 AND provider = $2 AND credential <> ''
+WHERE home = $home AND at >= $2 AND provider = $1 AND credential <> ''
 GROUP BY credential
 """
 LATEST = {
@@ -201,6 +201,8 @@ class Ledger(Tables):
             for row in await self._engine.read(lambda tx: tx.rows(TOTALS.format(group=by.value), since, until, session))
         ]
 
+    uses = Keyed[[str, float], tuple[int, float]](USES, lambda row: (row[1], row[2]))
+    """For each credential of a provider, the calls since a time, and the last one."""
     rows = Many[[str], UsageRow](ROWS, usage_of)
     """The calls of a session, oldest first."""
 
@@ -222,13 +224,6 @@ class Ledger(Tables):
         return await self._engine.read(
             lambda tx: tx.rows(LATEST[scope], count, *([day] if scope is Scope.PRINCIPAL else []))
         )
-
-    async def uses(self, provider: str, since: float) -> dict[str, tuple[int, float]]:
-        """Number of uses and last use since then of each credential of the provider, by name."""
-        return {
-            name: (calls, last)
-            for name, calls, last in await self._engine.read(lambda tx: tx.rows(USES, since, provider))
-        }
 
 
 async def _warn(tx: Transaction, found: Sequence[Account]) -> AsyncIterator[str]:

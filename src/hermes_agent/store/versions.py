@@ -13,6 +13,7 @@ from hermes_agent.store.transaction import (
     Engine,
     Has,
     Keyed,
+    Many,
     One,
     Row,
     Tables,
@@ -230,6 +231,8 @@ class Versions(Tables):
     """The completed version of the call with that key."""
     heads = Keyed[[Kind], int](HEADS, second)
     """The number of the newest version of each shared item of a kind."""
+    items = Many[[Kind], str](ITEMS)
+    """All items of that kind ever."""
     undone = Has[[int]](UNDONE)
     """Whether a later version reverted it."""
     complete = Within[[int, VersionState]](SETTLE)
@@ -273,10 +276,6 @@ class Versions(Tables):
                 lambda tx: tx.rows(LIST, kind.value if kind else "", item, before, limit)
             )
         ]
-
-    async def items(self, kind: Kind) -> tuple[str, ...]:
-        """All items of that kind ever."""
-        return tuple(row[0] for row in await self._engine.read(lambda tx: tx.rows(ITEMS, kind.value)))
 
     async def is_found(self, kind: Kind, item: str) -> bool:
         """Whether an item holds what nobody known wrote, which its owner has neither taken on nor undone since."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.store.transaction import Columns, Engine, Tables
+from hermes_agent.store.transaction import Columns, Engine, Many, Tables
 from hermes_agent.store.workers import Workers
 
 WORKER = "id, machine, version, started"
@@ -14,7 +14,7 @@ ACTIVE = (
     "session.principal, session.surface, session.title, coalesce((SELECT question FROM run "
     "WHERE run.session = lane.id AND run.status = 'waiting' ORDER BY first DESC LIMIT 1), '') "
     "FROM lane JOIN session ON session.id = lane.id WHERE lane.home = $home AND session.deleted IS NULL "
-    "AND (lane.owner IS NOT NULL OR lane.pending > 0) ORDER BY 8, lane.id LIMIT $1"
+    "AND (lane.owner IS NOT NULL OR lane.pending > 0) ORDER BY 8, lane.id LIMIT 1000"
 )
 
 
@@ -62,12 +62,11 @@ class Activity(Tables):
         super().__init__(engine)
         self._workers = workers
 
+    active = Many[[], Active](ACTIVE, active_of)
+    """The sessions with unanswered mail, the longest first; at most a thousand."""
+
     async def serving(self) -> list[Serving]:
         """The live processes that serve this home."""
         await self._workers.reap_all()
         rows = await self._engine.read(lambda tx: tx.rows(SERVING))
         return [serving_of(row) for row in rows]
-
-    async def active(self, limit: int = 1000) -> list[Active]:
-        """The sessions with unanswered mail, the longest first."""
-        return [active_of(row) for row in await self._engine.read(lambda tx: tx.rows(ACTIVE, limit))]
