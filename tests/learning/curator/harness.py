@@ -69,7 +69,7 @@ class Kept:
 
     @property
     def curating(self) -> Curating:
-        return self.here.runtime.learner.curating
+        return self.here.runtime.learner.work.curating
 
     def writer(self, days: float = 0.0) -> Writer:
         """What writes as of so many days from now."""

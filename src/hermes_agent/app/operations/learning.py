@@ -43,7 +43,7 @@ class LearnedRow:
 def learned(access: Access[System]) -> Learned:
     """The ledger of learned changes. Raises `HermesError` unless the owner asks."""
     access.check_owner("Only the owner may see and change lessons.")
-    return access.system.learner.learned
+    return access.system.learner.work.learned
 
 
 async def list_learned(access: Access[System], limit: int) -> list[LearnedRow]:
@@ -105,7 +105,7 @@ async def review_now(access: Access[System]) -> list[str]:
 def curator(access: Access[System]) -> Curating:
     """The skill curator. Raises `HermesError` unless the owner asks."""
     access.check_owner("Only the owner may manage the skills of this home.")
-    return access.system.learner.curating
+    return access.system.learner.work.curating
 
 
 async def run_curator(access: Access[System], dry_run: bool = False) -> Run:

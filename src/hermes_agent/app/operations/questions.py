@@ -151,7 +151,7 @@ async def answer_question(access: Access[System], question: str, word: str) -> s
 
 
 async def _of_lesson(access: Access[System], name: str, word: str) -> str:
-    found = access.system.learner.learned
+    found = access.system.learner.work.learned
     if word == LATER.word:
         return f"{name} waits: `/learn approve {name}` keeps it, `/learn log` lists what waits."
     if word == KEEP.word:
