@@ -113,6 +113,7 @@ INHERITED = {
     "removal": "its session's",
     "learning_count": "its session's",
     "passage": "its session's",
+    "card_dispatcher": "written no more",
     "card_link": "its cards'",
     "card_event": "its card's",
     "card_file": "its card's",

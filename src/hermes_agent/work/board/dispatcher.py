@@ -123,10 +123,10 @@ class Dispatcher:
         for blocked in await self._board.runs.overdue(now):
             with suppress(HermesError):  # Somebody moved it.
                 await self._board.move(self._by, blocked, Order(verb=Verb.UNBLOCK))
-        for card, run in await self._board.runs.claim(
-            self._machine.host, await self._caps(now), partial(_claimed, self._by, now)
-        ):
-            self._watch(run, self._start(card, run))
+        if await self._waiting():  # First: what is ready again has its end among those that the caps count.
+            caps, decide = await self._caps(now), partial(_claimed, self._by, now)
+            for card, run in await self._board.runs.claim(self._machine.host, caps, decide):
+                self._watch(run, self._start(card, run))
         await self._notice(opened, now)
         await self._clean(now)
         self._stuck = await self._waiting()
