@@ -37,10 +37,9 @@ if TYPE_CHECKING:
     from hermes_agent.store.work.activity import Activity
     from hermes_agent.store.work.board import Boards
     from hermes_agent.store.work.card_runs import CardRuns
-    from hermes_agent.store.work.children import Children
+    from hermes_agent.store.work.children import Children, Mandates
     from hermes_agent.store.work.cron.jobs import CronInstants, CronJobs
     from hermes_agent.store.work.goals import GoalRounds, Goals
-    from hermes_agent.store.work.mandates import Mandates
 
 T = TypeVar("T")
 # Each dialect's own way in, loaded when its URL is used: (place, clock, timings, home) -> Engines.
@@ -84,7 +83,7 @@ class Store:
     lessons: Family[Lessons] = Family("hermes_agent.store.learning.lessons:Lessons", "engine")
     proposals: Family[Proposals] = Family("hermes_agent.store.learning.proposals:Proposals", "engine")
     activity: Family[Activity] = Family("hermes_agent.store.work.activity:Activity", "engine", "workers")
-    mandates: Family[Mandates] = Family("hermes_agent.store.work.mandates:Mandates", "engine")
+    mandates: Family[Mandates] = Family("hermes_agent.store.work.children:Mandates", "engine")
     mcp: Family[McpCatalogue] = Family("hermes_agent.store.mcp.catalogue:McpCatalogue", "engine")
     children: Family[Children] = Family("hermes_agent.store.work.children:Children", "engine")
     goals: Family[Goals] = Family("hermes_agent.store.work.goals:Goals", "engine", "clock")

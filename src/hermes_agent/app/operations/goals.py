@@ -16,8 +16,8 @@ from hermes_agent.core.section import short_hash
 from hermes_agent.core.spending import NANO, Scope
 from hermes_agent.host.tasks import spawn
 from hermes_agent.store.work.goals import Check, Criterion, Goal, Kind, State
+from hermes_agent.work.goals.checks import proof_in
 from hermes_agent.work.goals.desk import Whose, Wish, criterion_of, moment_of
-from hermes_agent.work.goals.proof import proof_in
 
 if TYPE_CHECKING:
     from hermes_agent.app.system import System

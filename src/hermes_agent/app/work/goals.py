@@ -40,9 +40,8 @@ from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.work.goals import Goal, State
 from hermes_agent.tools.permission.requests import Denied, Policy, Request
 from hermes_agent.work.goals import rules
-from hermes_agent.work.goals.checks import SYSTEM, CardState, Checker
+from hermes_agent.work.goals.checks import SYSTEM, CardState, Checker, proof_in
 from hermes_agent.work.goals.desk import Desk, Whose
-from hermes_agent.work.goals.proof import proof_in
 from hermes_agent.work.goals.pursuit import Closing, GoalTools, Pursuit
 from hermes_agent.work.goals.settings import GoalSettings
 

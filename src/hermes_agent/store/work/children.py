@@ -1,4 +1,4 @@
-"""Table of children: sessions to which a call of another session gave a goal, where they stand, and their reports."""
+"""Tables of sessions in which nobody types: mandates; and children, to which a call of another session gave a goal."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import UnknownSession
+from hermes_agent.core.mandate import Mandate
+from hermes_agent.core.records import revive
 from hermes_agent.store.transaction import (
     Columns,
     Has,
     Many,
     One,
+    Row,
     Tables,
     Transaction,
     Within,
     marks,
+    plain,
     storable,
     written,
 )
@@ -213,3 +217,23 @@ class Children(Tables):
             for lane in (child.session, *([child.parent] if child.delivery is Delivery.MAIL else [])):
                 await tx.run(f"{MOVE_LANE} AND queue <> $3", lane, queue, HELD_BACK)
         tx.rings.add("")
+
+
+PUT = "INSERT INTO mandate (session, home, body) VALUES ($1, $home, $2) ON CONFLICT (session) DO NOTHING"
+
+
+def mandate_of(row: Row) -> Mandate:
+    """The mandate of a row."""
+    found: Mandate = revive(Mandate, plain(row[0]))
+    return found
+
+
+class Mandates(Tables):
+    """One row per session that has a mandate; written with the session, never changed."""
+
+    of = One[[str], Mandate]("SELECT body FROM mandate WHERE session = $1 AND home = $home", mandate_of, brief=True)
+    """The session's mandate. Raises `ValueError` where a later version wrote one that this one cannot read."""
+
+    async def put(self, tx: Transaction, session: str, mandate: Mandate) -> None:
+        """Give a session its mandate, in the commit that creates the session."""
+        await tx.run(PUT, session, written(mandate))

@@ -1,12 +1,14 @@
-"""Checks criteria: commands and files behind the wall, cards by their state, words by a judge; gives receipts."""
+"""Checks criteria: commands and files behind the wall, cards by their state, words by a judge; and finds commands."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import json
+import re
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -290,3 +292,46 @@ def unapproved_in(entries: Sequence[Entry]) -> str:
 def _last_words(entries: Sequence[Entry]) -> str:
     said = (each.event.message for each in reversed(entries) if isinstance(each.event, Replied))
     return next((message.text for message in said if message.role is Role.ASSISTANT and message.text), "")
+
+
+LONGEST = 100_000
+"""Characters of a file that are looked at."""
+RECIPE = r"^(check|test)\b[^=\n]*:(?!=)"
+IN_CI = (
+    r"^\s*(?:- )?run: *((?=.*\b(?:pytest|tox|tests?|check)\b)(?:uv run |poetry run )?"
+    r"(?:pytest|just|make|npm|tox|cargo|go)(?: [\w ./:=-]*)?)$"
+)
+PROOFS = (
+    ("[jJ]ustfile", RECIPE, "just {}"),
+    ("Makefile", RECIPE, "make {}"),
+    (".github/workflows/*.y*ml", IN_CI, "{}"),
+    ("pyproject.toml", "pytest", "pytest -q"),
+    ("pytest.ini", "", "pytest -q"),
+    ("tests/test_*.py", "", "pytest -q"),
+    # `npm init` writes a test that fails.
+    ("package.json", r'"test" *: *"(?!.*no test specified)', "npm test"),
+    ("Cargo.toml", "", "cargo test"),
+    ("go.mod", "", "go test ./..."),
+)
+"""Files, what has to stand in them, and the command with what the pattern found."""
+
+
+def proof_in(folder: str) -> str:
+    """The command by which a folder's tests are run; empty where no file names one. Blocks."""
+    here = Path(folder)
+    with suppress(OSError):
+        named = [
+            (file, words, command)
+            for names, words, command in PROOFS
+            for file in sorted(here.glob(names))
+            if file.is_file()
+        ]
+        for file, pattern, command in named:
+            if found := re.search(pattern, _text(file), re.MULTILINE):
+                return command.format(*found.groups()).strip()
+    return ""
+
+
+def _text(file: Path) -> str:
+    with file.open(encoding="utf-8", errors="replace") as text:
+        return text.read(LONGEST)
