@@ -63,8 +63,5 @@ def first_of(error: BaseException) -> BaseException:
 
 def _ended(task: asyncio.Task[Any]) -> None:
     _kept.discard(task)
-    if task.cancelled():
-        return
-    error = task.exception()
-    if error is not None:
+    if not task.cancelled() and (error := task.exception()) is not None:
         _log.error("Background task %s failed: %s", task.get_name(), error, exc_info=error)

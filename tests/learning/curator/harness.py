@@ -102,7 +102,7 @@ class Kept:
     def ahead(self, days: float) -> None:
         """The curator lives so many days from now on."""
         self.here.runtime.snapshots.now.needs.put(Clock, Shifted(days))
-        self.here.runtime.learner.__dict__.pop("_work", None)
+        self.here.runtime.learner.__dict__.pop("work", None)
 
     def tree(self) -> dict[str, bytes]:
         """Every file of a skill, by its path, with whether it may be run."""
