@@ -60,12 +60,9 @@ class CardView:
 
 def promote(card: Card) -> Change | None:
     """What becomes of a card whose last parent is done."""
-    new = moved(card, Order(verb=Verb.PROMOTE), BOARD, 0.0) if _waits(card) else card
+    waits = not card.parents_left and card.status in (Status.TODO, Status.BLOCKED)
+    new = moved(card, Order(verb=Verb.PROMOTE), BOARD, 0.0) if waits else card
     return None if new.status is card.status else Change(card=new, kind=new.status.value, by="board")
-
-
-def _waits(card: Card) -> bool:
-    return not card.parents_left and card.status in (Status.TODO, Status.BLOCKED)
 
 
 BOARD = By(name="board", role=Role.BOARD)

@@ -186,12 +186,12 @@ def meant(what: str, name: str, known: Collection[str]) -> str:
 
 def origin_of(by: By) -> Origin:
     """The label of what an actor writes."""
-    match by.role:
-        case Role.OWNER:
-            return Origin.OWNER
-        case Role.MEMBER:
-            return Origin.MEMBER
-        case Role.BOARD:
-            return Origin.RUNTIME
-        case _:
-            return Origin.TOOL if by.tainted else Origin.MODEL
+    return ORIGINS.get(by.role) or (Origin.TOOL if by.tainted else Origin.MODEL)
+
+
+ORIGINS: Mapping[Role, Origin] = {
+    Role.OWNER: Origin.OWNER,
+    Role.MEMBER: Origin.MEMBER,
+    Role.BOARD: Origin.RUNTIME,
+}
+"""The label of what an actor writes that is no agent."""
