@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from hermes_agent.store.database import Store
-from hermes_agent.store.transaction import Columns, Has, Keyed, Many, One, Tables, Within, Write, second
+from hermes_agent.store.transaction import Columns, Has, Keyed, Many, One, Tables, Within, Write
 from tests.store.made import add, session
 
 
@@ -35,7 +35,7 @@ NAMES = "id, open, colour, words, inner, body, at"
 class Titles(Tables):
     of = One[[str], str]("SELECT title FROM session WHERE id = $1")
     all = Many[[], str]("SELECT id FROM session ORDER BY id")
-    by_id = Keyed[[], str]("SELECT id, title FROM session", second)
+    by_id = Keyed[[], str]("SELECT id, title FROM session")
     known = Has[[str]]("SELECT 1 FROM session WHERE id = $1", brief=True)
     name = Write[[str, str]]("UPDATE session SET title = $2 WHERE id = $1")
     clear = Within[[str]]("UPDATE session SET title = '' WHERE id = $1")

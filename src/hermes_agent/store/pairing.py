@@ -8,17 +8,7 @@ import secrets
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.store.transaction import (
-    Columns,
-    Keyed,
-    Many,
-    Tables,
-    TimedTables,
-    Transaction,
-    Write,
-    second,
-    storable,
-)
+from hermes_agent.store.transaction import Columns, Keyed, Many, Tables, TimedTables, Transaction, Write, storable
 
 ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """Letters and digits that nobody takes for one another; 8 of them are 40 bits."""
@@ -148,7 +138,7 @@ UNSET = "DELETE FROM chat_fact WHERE home = $home AND place = $1 AND name = $2"
 class Facts(Tables):
     """Key-value table of short texts per chat."""
 
-    of = Keyed[[str], str](GET, second, brief=True)
+    of = Keyed[[str], str](GET, brief=True)
     """The values of that chat by name."""
 
     async def set(self, place: str, name: str, value: str, *, first: bool = False) -> None:

@@ -149,7 +149,10 @@ class Many(Statement[P, T, list[T]], Generic[P, T]):
 
 
 class Keyed(Statement[P, T, dict[str, T]], Generic[P, T]):
-    """What is made of each row that the query finds, by the row's first column."""
+    """What is made of each row that the query finds (by default its second column), by the row's first column."""
+
+    def __init__(self, sql: str, made: Callable[[Row], T] = second, *, brief: bool = False) -> None:
+        super().__init__(sql, made, brief=brief)
 
     async def _run(self, engine: Engine, *params: Value) -> dict[str, T]:
         rows = await engine.read(lambda tx: tx.rows(self._sql, *params), brief=self._brief)

@@ -20,7 +20,6 @@ from hermes_agent.store.transaction import (
     Transaction,
     Within,
     marks,
-    second,
     storable,
 )
 
@@ -229,7 +228,7 @@ class Versions(Tables):
     """The version of that number."""
     by_key = One[[str], Version](BY_KEY, version_of)
     """The completed version of the call with that key."""
-    heads = Keyed[[Kind], int](HEADS, second)
+    heads = Keyed[[Kind], int](HEADS)
     """The number of the newest version of each shared item of a kind."""
     items = Many[[Kind], str](ITEMS)
     """All items of that kind ever."""

@@ -18,15 +18,7 @@ from hermes_agent.core.chat import Conversation, Standing
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.skills.depot import State, Used, own_files
-from hermes_agent.skills.invoke import (
-    BadBundle,
-    Bundle,
-    Bundles,
-    bundles_of,
-    commands_of,
-    hash_of,
-    rendered,
-)
+from hermes_agent.skills.invoke import BadBundle, Bundle, Bundles, bundles_of, commands_of, hash_of, rendered
 from hermes_agent.skills.skill import Occasion, Skill, SkillHeader as SkillHeader
 from hermes_agent.skills.versions import diff_of, diffs
 from hermes_agent.store.versions import By, Version

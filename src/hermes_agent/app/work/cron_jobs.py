@@ -16,16 +16,7 @@ from hermes_agent.core.errors import HermesError, UnknownJob
 from hermes_agent.host.paths import Home, environment
 from hermes_agent.host.time_zone import machine_zone
 from hermes_agent.store.database import Store
-from hermes_agent.store.work.cron.records import (
-    MANUAL,
-    Instant,
-    InstantState,
-    Job,
-    JobState,
-    Kind,
-    Plan,
-    Schedule,
-)
+from hermes_agent.store.work.cron.records import MANUAL, Instant, InstantState, Job, JobState, Kind, Plan, Schedule
 from hermes_agent.work.cron.schedule import instants, local, over, parse, passed, upcoming, words
 
 if TYPE_CHECKING:

@@ -23,7 +23,6 @@ from hermes_agent.store.transaction import (
     Value,
     marks,
     plain,
-    second,
     storable,
     written,
 )
@@ -97,7 +96,7 @@ class CardReading(TimedTables):
 
     whole = Many[[str], Card](f"{BODY} AND board = $1 ORDER BY id", card_of)
     """All cards of a board, archived ones too."""
-    keys = Keyed[[str], str](f"SELECT key, id {CARDS} AND board = $1 AND key IS NOT NULL", second)
+    keys = Keyed[[str], str](f"SELECT key, id {CARDS} AND board = $1 AND key IS NOT NULL")
     """The cards of a board that have a key, by it."""
     links = Many[[str], tuple[str, str]](LINKS, pair)
     """All links of a board, each from the parent to the child."""

@@ -8,17 +8,7 @@ from collections.abc import Callable
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LostLease
-from hermes_agent.store.transaction import (
-    Columns,
-    Engine,
-    Keyed,
-    Many,
-    TimedTables,
-    Transaction,
-    Write,
-    second,
-    storable,
-)
+from hermes_agent.store.transaction import Columns, Engine, Keyed, Many, TimedTables, Transaction, Write, storable
 from hermes_agent.store.work.board import Boards, Decide, card_of, pair
 from hermes_agent.store.work.cards import COMMAND, Card, CardRun, Change, Ending, RunKind
 from hermes_agent.store.workers import Workers
@@ -127,7 +117,7 @@ class CardRuns(TimedTables):
     """Blocked cards whose passing trouble has passed by that time."""
     of = Many[[str], CardRun](f"SELECT {FIELDS} FROM card_run WHERE card = $1 ORDER BY epoch", run_of)
     """All runs of a card."""
-    alive = Keyed[[], str]("SELECT id, machine FROM worker", second, brief=True)
+    alive = Keyed[[], str]("SELECT id, machine FROM worker", brief=True)
     """The workers of this database that are registered, each with its machine."""
     recent = Many[[float], tuple[str, str]](RECENT, pair)
     """Profile and outcome of the runs that began since then and have ended, by their ends."""

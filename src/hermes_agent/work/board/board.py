@@ -29,15 +29,7 @@ from hermes_agent.store.work.cards import (
     Reason,
     Status,
 )
-from hermes_agent.work.board.new_cards import (
-    LONGEST_BODY,
-    WORDS,
-    NewCard,
-    NewCards,
-    check_words,
-    meant,
-    origin_of,
-)
+from hermes_agent.work.board.new_cards import LONGEST_BODY, WORDS, NewCard, NewCards, check_words, meant, origin_of
 from hermes_agent.work.board.rules import By, NotMoved, Order, Role, Verb, check_lease, check_right, may_see, moved
 from hermes_agent.work.board.settings import BoardSettings
 from hermes_agent.work.board.workspaces import copy_file, drop_files, keep_file, read_file
