@@ -9,8 +9,7 @@ from pathlib import Path
 
 import click
 
-from hermes_agent.app.manifest import FILE as CARDS
-from hermes_agent.app.manifest import TOOLSETS, BuiltIn, written
+from hermes_agent.app.manifest import FILE as CARDS, TOOLSETS, BuiltIn, written
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.toolkit import needs_without_store
 from hermes_agent.cli.exits import MEANINGS

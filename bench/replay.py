@@ -10,8 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.figures import Figure
-from bench.random_session import Shape, differences, record
-from bench.random_session import replay as play
+from bench.random_session import Shape, differences, record, replay as play
 from hermes_agent.core.errors import HermesError
 from hermes_agent.providers.demo.script import Pace
 

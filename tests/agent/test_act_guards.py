@@ -8,8 +8,7 @@ from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.events import Pinned
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer
-from hermes_agent.providers.demo.script import Answer as Said
-from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.providers.demo.script import Answer as Said, Call, Say
 from hermes_agent.testing.scripted import ScriptedModel
 from tests.agent.harness import Harness, Piece, tool
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from hermes_agent.agent.prompt import Environment, SessionPrompt
 from hermes_agent.app.environment_prompt import environment_of

@@ -14,8 +14,7 @@ from hermes_agent.core.chat import Principal, Standing
 from hermes_agent.core.events import MessageTaken, Pinned
 from hermes_agent.core.messages import StopReason
 from hermes_agent.host.inbound.message import Refused
-from hermes_agent.providers.demo.script import Answer, Say
-from hermes_agent.providers.demo.script import Call as ToolCall
+from hermes_agent.providers.demo.script import Answer, Call as ToolCall, Say
 from hermes_agent.testing.faults import Hang, Status
 from tests.api.served import MEMBER_KEY, lines, served, until
 from tests.app.place import counting

@@ -26,7 +26,7 @@ from tests.skills.shelf import put
 async def test_a_skill_is_offered_found_and_loaded(tmp_path):
     put(tmp_path / "home/skills", "make-tea", "Makes green tea in a pot.", "Boil the water first.")
     async with place(tmp_path, [Call("skill_view", {"name": "make-tea"}), Say("Done.")]) as here:
-        await here.runtime.learner.learned.adopt("make-tea", "")
+        await here.runtime.learner.work.learned.adopt("make-tea", "")
         await here.say("Please make green tea")
         events = [entry.event for entry in await here.log()]
         prefix = next(event for event in events if isinstance(event, PrefixFrozen))
@@ -54,7 +54,7 @@ async def test_who_lacks_the_toolset_is_told_nothing(tmp_path):
 async def test_a_skill_is_a_command_on_every_surface(tmp_path):
     put(tmp_path / "home/skills", "make-tea", body="Boil. $ARGUMENTS")
     async with place(tmp_path, [Say("Done.")]) as here:
-        await here.runtime.learner.learned.adopt("make-tea", "")
+        await here.runtime.learner.work.learned.adopt("make-tea", "")
         done = await here.type("/make-tea green")
         await here.say(done.submit)
         taken = next(entry.event for entry in await here.log() if isinstance(entry.event, MessageTaken))

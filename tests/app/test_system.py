@@ -78,7 +78,7 @@ async def test_who_learns_now_goes_on_with_what_was_left_in_line(tmp_path: Path)
         runtime.learner.ring()
         old = runtime.learner
         await renew(runtime, "agent:\n  max_turns: 3\n")
-        await eventually(lambda: "_work" in vars(runtime.learner))
+        await eventually(lambda: "work" in vars(runtime.learner))
 
         assert not old.works
         assert runtime.learner is not old

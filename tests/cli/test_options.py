@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from hermes_agent.cli.group import hermes
 from hermes_agent.cli.options import OPTIONS, RESULT, Invocation, parse, recording_of, step_of

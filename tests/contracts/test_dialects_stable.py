@@ -4,8 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from hermes_agent.core.messages import Message, ModelRequest, Part, Role, Text, Thinking, ToolCall, said
 from hermes_agent.host.late import late

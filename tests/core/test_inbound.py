@@ -1,8 +1,7 @@
 """Conversation keys name one place each."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hermes_agent.core.chat import Conversation, Inbound, Principal
 from hermes_agent.core.messages import Image, Text

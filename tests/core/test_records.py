@@ -4,8 +4,7 @@ import json
 from dataclasses import asdict
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hermes_agent.core.chat import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.effects import Effect

@@ -1,7 +1,6 @@
 """A shape is small, comes back as it was, and tells what changed."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hermes_agent.core.shape import MOST_MARKS, Shape, first_change, marks_of, read_shape
 

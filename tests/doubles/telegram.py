@@ -14,8 +14,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.host.http import Http
-from hermes_agent.host.inbound.listener import Listening as Server
-from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.listener import Listening as Server, serve
 from hermes_agent.host.inbound.message import Cut, Request, Response
 from hermes_agent.testing.platform import TITLE, Chats, Held, Shown, Trouble
 from tests.doubles.serving import dripping

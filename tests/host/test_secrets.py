@@ -11,8 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from hermes_agent.core.errors import ConfigError, HomeError
 from hermes_agent.host.secrets import CUT, LARGE, Redaction, _forms, as_long, open_secrets

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hermes_agent.host.tasks import in_own_thread, spawn
+from hermes_agent.host.tasks import cancelled, in_own_thread, spawn
 
 
 async def test_a_task_that_nobody_holds_still_ends() -> None:
@@ -86,3 +86,22 @@ async def test_work_that_nobody_waits_for_any_more_ends_unseen(work: Callable[[]
 
     assert await asyncio.to_thread(gone.wait, 5)
     assert task.cancelled()
+
+
+async def test_cancelled_tasks_have_ended_afterwards_and_none_is_no_matter():
+    ended: list[str] = []
+
+    async def work(name: str) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ended.append(name)
+
+    tasks = [spawn(work(name), name=name) for name in ("a", "b")]
+    await asyncio.sleep(0)
+    await cancelled(tasks)
+    await cancelled([])
+
+    assert sorted(ended) == ["a", "b"]
+    assert all(task.cancelled() for task in tasks)

@@ -66,7 +66,7 @@ async def test_invisible_instructions_are_left_out_and_said(tmp_path: Path):
 async def test_a_soul_in_utf_16_is_read(tmp_path: Path):
     settle_home(tmp_path / "home", "http://127.0.0.1:1").soul_file.write_bytes("I am Grüßgott.".encode("utf-16"))
     async with place(tmp_path, hello) as here:
-        await here.runtime.learner.learned.adopt("SOUL.md", "")
+        await here.runtime.learner.work.learned.adopt("SOUL.md", "")
         system, _ = await asked(here)
 
     assert system.startswith("I am Grüßgott.")
@@ -96,7 +96,7 @@ async def test_notes_over_their_limit_by_hand_are_shown_so_far_and_only_shrink(t
     home.memories.mkdir()
     (home.memories / "MEMORY.md").write_text(written)
     async with place(tmp_path, script) as here:
-        await here.runtime.learner.learned.adopt("MEMORY.md", "")
+        await here.runtime.learner.work.learned.adopt("MEMORY.md", "")
         system, told = await asked(here)
         results = [entry.event.message.parts[0] for entry in await here.log() if entry.event.kind == "tool_ended"]
 

@@ -11,8 +11,7 @@ from random import Random
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from bench.prefix import FILES, PLACE, RECORD, answer, meddle, prose, say
 from hermes_agent.app.commands.command import Desk, perform

@@ -156,7 +156,7 @@ async def test_a_session_that_this_process_has_not_met_is_where_it_was(tmp_path:
     home(tmp_path)
     async with place(tmp_path, [Say("Done.")]) as here:
         group = await here.runtime.hermes.open_session(GROUP, here.runtime.owner, workspace=str(tmp_path))
-        tools = here.runtime.learner.writers(group).tools(Backing())
+        tools = here.runtime.learner.work.writers(group).tools(Backing())
         view = {"name": "brew-tea"}
         assert SECRET in (await tools["skill_view"].run(view, beside(group.id))).parts[0].text
         with pytest.raises(HermesError, match="this is the terminal"):

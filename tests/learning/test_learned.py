@@ -19,7 +19,7 @@ from tests.learning.harness import SOON, Script, learning_place, looks, note, re
 async def taught(here: Place) -> Learned:
     await here.say("Look around")
     await reviewed(here)
-    return here.runtime.learner.learned
+    return here.runtime.learner.work.learned
 
 
 def two_lessons() -> Script:
@@ -35,7 +35,7 @@ async def test_the_log_shows_what_waits_and_what_is_live(tmp_path):
         shown = await here.text("/learn show 1")
         diff = await here.text("/learn diff 2")
         stats = await here.text("/learn stats")
-        brought = await here.runtime.learner.learned.brought()
+        brought = await here.runtime.learner.work.learned.brought()
 
     assert (brought.kinds["review"].calls, brought.kinds["review"].kept, brought.in_line) == (3, 2, 0)
     assert [line.split("  ")[0] for line in log] == ["2", "1"]

@@ -208,8 +208,8 @@ async def probed(here: Place, later: float, principal: str = "") -> Account:
         store=store,
         clock=FakeClock(here.runtime.clock.now() + later),
         settings=here.runtime.loaded.value.learning,
-        hands_of=learner.writers,
-        proposing=learner.proposing,
+        hands_of=learner.work.writers,
+        proposing=learner.work.proposing,
         passes=Probes(place=here.runtime.skills.place, tools=tuple, ids=RandomIds()),
     )
     return await probing(claim)

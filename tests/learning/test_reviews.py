@@ -122,7 +122,7 @@ async def test_skills_that_overlap_are_kept_for_the_curator_once(tmp_path):
         await here.say("Look around")
         (job,) = await reviewed(here)
         overlaps = await here.runtime.store.learning.overlaps()
-        stats = stats_lines(await here.runtime.learner.learned.brought())
+        stats = stats_lines(await here.runtime.learner.work.learned.brought())
 
     assert overlaps == [("brew-tea", "make-tea")]
     assert (job.account.kept, job.account.waiting) == (0, 0)
@@ -252,7 +252,7 @@ async def test_in_propose_mode_everything_waits(tmp_path):
         await here.say("Look around")
         (job,) = await reviewed(here)
         (waits,) = await here.runtime.store.proposals.waiting()
-        version = await here.runtime.learner.proposing.apply(waits, ProposalState.APPROVED)
+        version = await here.runtime.learner.work.proposing.apply(waits, ProposalState.APPROVED)
         card = await here.runtime.skills.library.find("tea")
 
     assert (job.account.kept, job.account.waiting, waits.why) == (0, 1, Why.ASKED)

@@ -172,7 +172,7 @@ async def test_who_has_a_skill_used_asks_for_no_other_one(tmp_path: Path):
     put(tmp_path / "home/skills", "boil-water")
     view = Call("skill_view", {"name": "boil-water"})
     async with learning_place(tmp_path, Script([view, MADE, Say("Done.")])) as here:
-        await here.runtime.learner.learned.adopt("boil-water", "")
+        await here.runtime.learner.work.learned.adopt("boil-water", "")
         await here.say("Make tea with the skill `boil-water`")
         assert await owner(here) is Owner.FOREGROUND
 
@@ -271,13 +271,13 @@ async def test_it_neither_ages_nor_is_joined_or_changed_unasked_and_is_undone_li
     async with learning_place(tmp_path, Script([MADE, Say("I kept it.")])) as here:
         await here.say("Create a skill for this")
         kept = here.runtime.skills
-        writer, curating = kept.writer(here.runtime.store), here.runtime.learner.curating
+        writer, curating = kept.writer(here.runtime.store), here.runtime.learner.work.curating
         (candidate,) = await survey(writer, kept.usage, curating.journal_file.get())
         with pytest.raises(Protected):
             await writer.patch("make-tea", "Boil", "Cook", By(author=Author.BACKGROUND))
         (row,) = (await curating.status()).skills
         log = (await here.text("/learn")).splitlines()
-        undone = await here.runtime.learner.learned.undo("", here.runtime.owner.key)
+        undone = await here.runtime.learner.work.learned.undo("", here.runtime.owner.key)
         left = [card.name for card in await kept.library.all() if card.layer == "user"]
 
     assert (candidate.whose, candidate.is_ours, row.why_not) == (Whose.PERSON, False, "it is a person's")

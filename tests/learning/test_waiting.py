@@ -24,7 +24,7 @@ async def waits(here: Place) -> list[Proposal]:
 
 
 async def yes(here: Place, proposal: Proposal, state: ProposalState = ProposalState.APPROVED):
-    return await here.runtime.learner.proposing.apply(proposal, state)
+    return await here.runtime.learner.work.proposing.apply(proposal, state)
 
 
 def edited(name: str, body: str) -> Call:
@@ -213,7 +213,7 @@ async def test_an_undo_is_to_the_byte_for_skills_and_notes(tmp_path):
     script = Script(looks(3), clean=[skill("tea", "Boil it."), note("It rains."), Say("Kept.")])
     async with learning_place(tmp_path, script) as here:
         runtime = here.runtime
-        undo = runtime.learner.undoing
+        undo = runtime.learner.work.undoing
         await here.say("Look around")
         await reviewed(here)
         file = tmp_path / "home/skills/tea/SKILL.md"

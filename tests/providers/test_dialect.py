@@ -4,8 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hermes_agent.core.errors import MalformedReply
 from hermes_agent.core.messages import Image, Message, ModelRequest, Prefix, Role, Text, Thinking, said

@@ -4,8 +4,7 @@ from zlib import crc32
 
 import pytest
 from botocore.eventstream import EventStreamBuffer
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hermes_agent.core.errors import MalformedReply
 from hermes_agent.providers.event_stream import LARGEST, EventStreamDecoder

@@ -5,8 +5,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hermes_agent.core.messages import ToolSchema
 from hermes_agent.providers.tool_schemas import PLAIN, ToolRules, Unfit, fit, fitted, wire_name

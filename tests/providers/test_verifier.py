@@ -4,8 +4,7 @@ import base64
 import copy
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hermes_agent.core.messages import File, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult, said
 from hermes_agent.providers.verifier import NO_RESULT, PictureRules, Sight, Transcript, Turn

@@ -4,8 +4,7 @@ import asyncio
 from contextlib import aclosing
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hermes_agent.core.errors import DiskFull, HermesError
 from hermes_agent.core.events import Entry, Notice, Seen, ToolProgress

@@ -10,8 +10,7 @@ import pytest
 from hermes_agent.core.section import short_hash
 from hermes_agent.host.process import Child, start_detached
 from hermes_agent.host.process_table import Identity
-from hermes_agent.sandbox.control_group import NAME as PREFIX
-from hermes_agent.sandbox.control_group import ControlGroup
+from hermes_agent.sandbox.control_group import NAME as PREFIX, ControlGroup
 
 HOME = "/home/me/.hermes"
 NAME = f"hermes-wall-{short_hash(HOME)}-100-64"

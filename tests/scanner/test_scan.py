@@ -1,8 +1,7 @@
 """The scanner: what it must find, what it must leave alone, what it takes out of a text."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hermes_agent.scanner.finding import Category, Severity
 from hermes_agent.scanner.scan import MOST_FINDINGS, judged, scan, shown, without

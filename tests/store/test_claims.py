@@ -10,7 +10,7 @@ from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Job, JobKind
 from hermes_agent.store.transaction import Change, Engine
 from hermes_agent.store.work.cron.records import Instant
-from hermes_agent.store.work.goal_rounds import BEGIN
+from hermes_agent.store.work.goals import BEGIN
 from hermes_agent.store.workers import CLAIMED
 from tests.databases import OpenAnother
 from tests.store.made import SOON, die

@@ -3,8 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as some
+from hypothesis import HealthCheck, given, settings, strategies as some
 
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import DatabaseTooNew, LogBehind, LostLease, StoreError

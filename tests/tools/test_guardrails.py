@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hermes_agent.tools.guardrails import MOST_ANSWERED, RUN, Call, Watch, call_of
 from hermes_agent.tools.settings import GuardrailSettings

@@ -17,8 +17,7 @@ from hermes_agent.api.meta import description
 from hermes_agent.api.metrics import Metrics
 from hermes_agent.api.problems import JSON, answer_of
 from hermes_agent.api.service import AgentService
-from hermes_agent.api.webhooks.incoming import check as check_webhooks
-from hermes_agent.api.webhooks.incoming import webhooks
+from hermes_agent.api.webhooks.incoming import check as check_webhooks, webhooks
 from hermes_agent.app.chats.platforms import PlatformOf, own_platform
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.process import Tape

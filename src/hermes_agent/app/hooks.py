@@ -95,7 +95,8 @@ def files_of(hook: HookSettings, root: Path) -> list[Path]:
     command = FOLDER.sub(lambda it: str(Path.home() if "HOME" in (it["bare"], it["braced"]) else root), hook.command)
     words = [each["word"] for each in WORDS.finditer(command) if not each["written"]] + _shell_words(command)
     named = {word: resolved(word, root) for word in words if len(word) < LONGEST_NAME}
-    return [path for word, path in named.items() if path.is_file() and ("/" in word or _is_program(path))]
+    files = {word: path for word, path in named.items() if path.is_file()}
+    return [path for word, path in files.items() if "/" in word or path.suffix in PROGRAMS or os.access(path, os.X_OK)]
 
 
 def _shell_words(command: str) -> list[str]:
@@ -107,10 +108,6 @@ def _shell_words(command: str) -> list[str]:
     except ValueError:
         return []
     return [word for before, word in zip(["", *words], words, strict=False) if not before.endswith(">")]
-
-
-def _is_program(path: Path) -> bool:
-    return path.suffix in PROGRAMS or os.access(path, os.X_OK)
 
 
 def resolved(name: str, root: Path) -> Path:

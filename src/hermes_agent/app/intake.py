@@ -20,8 +20,7 @@ from hermes_agent.core.messages import KEPT_WHOLE, File, Image, Origin, Text
 from hermes_agent.core.section import BYTES_PER_TOKEN
 from hermes_agent.host.paths import PRIVATE_FILE, PRIVATE_FOLDER, Home, reason, way_out
 from hermes_agent.store.database import Store
-from hermes_agent.tools.files.content import SNIFFED, binary_kind, plain_text
-from hermes_agent.tools.files.content import image_type as image_type
+from hermes_agent.tools.files.content import SNIFFED, binary_kind, image_type as image_type, plain_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -114,7 +114,7 @@ TOOLSETS: Mapping[str, str] = {
     "recall": "hermes_agent.memory.tools:recall_tools",
     "goals": "hermes_agent.app.work.goals:goal_tools",
     "clarify": "hermes_agent.tools.clarify:clarify_tools",
-    "cron": "hermes_agent.app.work.cron_tools:cron_tools",
+    "cron": "hermes_agent.app.work.cron:cron_tools",
     "sending": "hermes_agent.app.chats.file_delivery:send_tools",
     "mcp": "hermes_agent.app.mcp.offered:mcp_toolset",
     "delegation": "hermes_agent.app.work.delegation:delegation_tools",

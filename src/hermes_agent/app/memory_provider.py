@@ -13,8 +13,7 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.late import Needs, late
 from hermes_agent.host.paths import Home, environment
 from hermes_agent.host.secrets import Secrets
-from hermes_agent.memory.backend import Backend
-from hermes_agent.memory.backend import Needs as BackendNeeds
+from hermes_agent.memory.backend import Backend, Needs as BackendNeeds
 from hermes_agent.memory.backends import BACKENDS, TOOLS
 from hermes_agent.memory.recall import Recall, RecallTools
 from hermes_agent.memory.settings import MemorySettings, Person, person_of, space_in

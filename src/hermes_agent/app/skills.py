@@ -21,13 +21,12 @@ from hermes_agent.skills.skill import Layer, Occasion, Places, SkillSettings
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.skills_index import SkillsIndex
-from hermes_agent.store.versions import Kind
+from hermes_agent.store.versions import By, Kind
 
 if TYPE_CHECKING:
     from hermes_agent.skills.invoke import Invoked
     from hermes_agent.skills.managing import SkillTools
     from hermes_agent.skills.writing import Writer
-    from hermes_agent.store.versions import By
 
 PARTS = {
     "invoke": "hermes_agent.skills.invoke",

@@ -24,7 +24,7 @@ from hermes_agent.app.learning.learner import Learner
 from hermes_agent.app.models import Answerer, Models, StoredCoolDowns, route_of, started
 from hermes_agent.app.process import Options, Process
 from hermes_agent.app.settings import Settings
-from hermes_agent.app.skills import Reserved
+from hermes_agent.app.skills import Offer, Reserved
 from hermes_agent.app.tool_sources import MEMORY, EditorServers
 from hermes_agent.app.toolkit import CLI, Toolkit, needs_of
 from hermes_agent.app.work import (
@@ -49,8 +49,7 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import environment
 from hermes_agent.host.secrets import Secrets
-from hermes_agent.memory.notes import SOUL, Notes
-from hermes_agent.memory.notes import snapshot as notes_of
+from hermes_agent.memory.notes import SOUL, Notes, snapshot as notes_of
 from hermes_agent.memory.settings import label_of, person_of
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.catalog import UNKNOWN_WINDOW
@@ -72,7 +71,6 @@ from hermes_agent.tools.toolbox import PassingTools, Toolbox
 if TYPE_CHECKING:
     from hermes_agent.app.hooks import Hooks
     from hermes_agent.app.memory_provider import MemoryProvider
-    from hermes_agent.app.skills import Offer
     from hermes_agent.runs.alarm import Source
 
 HOOKS = "hermes_agent.app.hooks:hooks_of"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,7 @@ from hermes_agent.agent.session import Session as View
 from hermes_agent.app.intake import Intake, is_small
 from hermes_agent.app.learning.learner import Learner
 from hermes_agent.app.models import refused_by, route_of
-from hermes_agent.app.process import Options as Options
-from hermes_agent.app.process import Process
+from hermes_agent.app.process import Options as Options, Process
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
 from hermes_agent.app.snapshot import SettingsSnapshot, agent_at, agent_of, prompt_of
@@ -38,7 +37,6 @@ from hermes_agent.runs.event_bus import notify
 from hermes_agent.runs.front import Hermes
 from hermes_agent.runs.health import Health
 from hermes_agent.sandbox.place import NO_WALL
-from hermes_agent.store.sessions import Session
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.tools.toolbox import Toolbox
 
@@ -137,10 +135,6 @@ class SettingsSnapshots:
             self.now.learner.jobs.ring()
 
 
-Build = Callable[[Session, Journal], AbstractAsyncContextManager[Agent]]
-"""Makes the agent of a session under its journal. Raises `NoModel`."""
-
-
 @dataclass(kw_only=True)
 class System(Process):
     """The running system of a home, made by `open_system`: the process's own objects, and those built from the current
@@ -170,11 +164,6 @@ class System(Process):
         return self.snapshots.now.toolkit.toolbox(CLI)
 
     @property
-    def quarantined(self) -> tuple[Quarantined, ...]:
-        """Tools that could not be built, with the reason."""
-        return self.snapshots.now.toolkit.quarantined
-
-    @property
     def skills(self) -> Skills:
         """The skills of the home."""
         return self.snapshots.now.skills
@@ -188,11 +177,6 @@ class System(Process):
     def hooks(self) -> Hooks | None:
         """The user-defined hooks; None if there are none."""
         return self.snapshots.now.hooks
-
-    @property
-    def build(self) -> Build:
-        """Context-manager factory of a session's agent, for commands outside of runs."""
-        return self.snapshots.apart
 
     @property
     def intake(self) -> Intake:
@@ -220,10 +204,11 @@ class System(Process):
     def not_offered(self, model: str = "") -> tuple[Quarantined, ...]:
         """Tools that a model is not offered: those that could not be built, and those that its dialect cannot
         express. Without a model only the former."""
+        quarantined = self.snapshots.now.toolkit.quarantined
         try:
-            return (*self.quarantined, *refused_by(self.route(model), self.toolbox.offered))
+            return (*quarantined, *refused_by(self.route(model), self.toolbox.offered))
         except NoModel:
-            return self.quarantined
+            return quarantined
 
 
 async def served(hermes: Hermes, until: Awaitable[object]) -> None:

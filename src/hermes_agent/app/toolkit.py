@@ -29,7 +29,7 @@ from hermes_agent.store.database import Store
 from hermes_agent.tools.files.buffers import Buffers
 from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.permission.remembered import wrong_with
-from hermes_agent.tools.permission.requests import Policy
+from hermes_agent.tools.permission.requests import Ask, Policy
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
 from hermes_agent.tools.starting import LENT_IN
 from hermes_agent.tools.surfaces import capabilities_of, granted_to, standing_here
@@ -38,7 +38,6 @@ from hermes_agent.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
     from hermes_agent.app.manifest import BuiltIn
-    from hermes_agent.tools.permission.requests import Ask
 
 SOURCES: Mapping[str, str] = {
     "built-in": "hermes_agent.app.manifest:BuiltIn",

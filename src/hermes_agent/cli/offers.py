@@ -11,10 +11,12 @@ from difflib import get_close_matches
 from typing import TypeVar
 
 from hermes_agent.app.models import model_settings, route_of, sign_ins
-from hermes_agent.app.operations.models import Offer as Offer
-from hermes_agent.app.operations.models import is_ready as is_ready
-from hermes_agent.app.operations.models import key_name as key_name
-from hermes_agent.app.operations.models import offers_of as offers_of
+from hermes_agent.app.operations.models import (
+    Offer as Offer,
+    is_ready as is_ready,
+    key_name as key_name,
+    offers_of as offers_of,
+)
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from contextvars import copy_context
@@ -25,6 +25,14 @@ def spawn(work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
     _kept.add(task)
     task.add_done_callback(_ended)
     return task
+
+
+async def cancelled(tasks: Collection[asyncio.Task[Any]]) -> None:
+    """Cancel tasks, and wait until they have ended."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)
 
 
 async def in_own_thread(work: Callable[[], T]) -> T:
@@ -55,8 +63,5 @@ def first_of(error: BaseException) -> BaseException:
 
 def _ended(task: asyncio.Task[Any]) -> None:
     _kept.discard(task)
-    if task.cancelled():
-        return
-    error = task.exception()
-    if error is not None:
+    if not task.cancelled() and (error := task.exception()) is not None:
         _log.error("Background task %s failed: %s", task.get_name(), error, exc_info=error)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from hermes_agent.core.clock import Clock
-from hermes_agent.host.tasks import spawn
+from hermes_agent.host.tasks import cancelled, spawn
 
 LONGEST = 60.0
 """Seconds of one sleep: a clock that is set, or a machine that was suspended, is noticed after so long."""
@@ -56,8 +56,7 @@ class Alarm:
     async def close(self) -> None:
         """Call no source any more, and have each leave what it started."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait((self._task,))
+            await cancelled((self._task,))
             for source in self._sources():
                 await source.close()
 

@@ -15,7 +15,7 @@ from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.core.activity import Activity, activity, while_there
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import DatabaseTooNew, HermesError, LostLease, StoreError, UnknownSession
-from hermes_agent.host.tasks import spawn
+from hermes_agent.host.tasks import cancelled, spawn
 from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.activity_log import ActivityLog
 from hermes_agent.runs.event_bus import EventBus, notify
@@ -187,11 +187,7 @@ class Scheduler:
     async def close(self) -> None:
         """Stop; runs in progress are left in the log for another process."""
         left = list(self._running.values())
-        tasks = [task for task in (self._worker, *(running.task for running in left)) if task is not None]
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await cancelled([task for task in (self._worker, *(running.task for running in left)) if task is not None])
         for running in left:
             with suppress(StoreError):
                 await running.journal.settled()

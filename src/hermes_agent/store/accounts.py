@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.spending import Limit, Scope, Spent, Standing, Unit, nanos
-from hermes_agent.store.transaction import Dialect, Row, Transaction, marks
+from hermes_agent.store.transaction import Columns, Dialect, Row, Transaction, marks
 
 KEPT_SECONDS = 40 * 86_400.0
 """An account that is older is made anew from the rows, should it ever be asked about again."""
@@ -117,6 +117,9 @@ class Account:
         return [unit for unit in Unit if self.standing.warns(unit) and told[unit] != self.standing.most(unit)]
 
 
+spent_of = Columns(Spent, "money, tokens, held_money, held_tokens")
+
+
 async def accounts(tx: Transaction, owner: Owner, limits: Sequence[Limit], at: float) -> list[Account]:
     """The accounts of these limits, locked until the transaction ends. Limits that do not apply to the owner are
     left out, except that of the call itself."""
@@ -133,7 +136,7 @@ async def spent(tx: Transaction, scope: Scope, keys: Sequence[str]) -> Spent:
     """The sum of the ledger rows."""
     row = await tx.row(f"SELECT {SUMS} FROM usage WHERE {ROWS_OF[scope]}", *keys)
     assert row is not None  # sums have a row
-    return _spent(row)
+    return spent_of(row)
 
 
 async def unpriced(tx: Transaction, scope: Scope, keys: Sequence[str]) -> int:
@@ -178,9 +181,4 @@ async def _complete(tx: Transaction, owner: Owner, wanted: Mapping[str, Limit], 
 
 
 def _account(row: Row, limit: Limit) -> Account:
-    return Account(id=row[0], standing=Standing(limit=limit, spent=_spent(row[1:5])), told=(row[5], row[6]))
-
-
-def _spent(row: Row) -> Spent:
-    money, tokens, held_money, held_tokens = row
-    return Spent(money=money, tokens=tokens, held_money=held_money, held_tokens=held_tokens)
+    return Account(id=row[0], standing=Standing(limit=limit, spent=spent_of(row[1:5])), told=(row[5], row[6]))

@@ -86,10 +86,15 @@ class Claims:
             raise LostLease(f"Another worker does the job {lease.id}, or it is over; this one writes nothing more.")
 
     async def release(self, lease: Lease, note: str = "", *, counts: bool = False) -> None:
-        """Put the row back into the queue. With `counts` that is a failed attempt; without, this process is leaving."""
+        """Put the row back into the queue, and wake the others. With `counts` that is a failed attempt; without, this
+        process is leaving."""
         self._in_hand.discard(lease.id)
-        parameters = (*lease.key, storable(note), 0 if counts else 1)
-        await self._engine.write(lambda tx: tx.run(self._sql(LET_GO), *parameters))
+
+        async def change(tx: Transaction) -> None:
+            await tx.run(self._sql(LET_GO), *lease.key, storable(note), 0 if counts else 1)
+            tx.rings.add("")
+
+        await self._engine.write(change)
 
     async def end(self, tx: Transaction, lease: Lease, columns: str, *values: Value) -> bool:
         """End the row within a change: `columns` are set, with parameters from `$4` on. False where the lease is

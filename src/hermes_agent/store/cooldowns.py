@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.store.transaction import Tables, Transaction
+from hermes_agent.store.transaction import Columns, Many, Tables, Transaction
 
 PUT = """
 INSERT INTO cool_down (home, provider, credential, model, mark, until, reason) VALUES ($home, $1, $2, $3, $4, $5, $6)
@@ -41,6 +41,9 @@ class CoolDown:
         return self.provider == provider and self.credential in {"", credential} and self.model in {"", model}
 
 
+cool_down_of = Columns(CoolDown, "provider, credential, model, mark, until, reason")
+
+
 class CoolDowns(Tables):
     """Table of cool-downs, one row each."""
 
@@ -50,16 +53,12 @@ class CoolDowns(Tables):
         async def change(tx: Transaction) -> None:
             await tx.run(OLD, now)
             for one in cool_downs:
-                await tx.run(PUT, one.provider, one.credential, one.model, one.mark, one.until, one.reason)
+                await tx.run(PUT, *cool_down_of.of(one))
 
         await self._engine.write(change)
 
-    async def resting(self, now: float) -> list[CoolDown]:
-        """The cool-downs in force."""
-        return [
-            CoolDown(provider=row[0], credential=row[1], model=row[2], mark=row[3], until=row[4], reason=row[5])
-            for row in await self._engine.read(lambda tx: tx.rows(GET, now))
-        ]
+    resting = Many[[float], CoolDown](GET, cool_down_of)
+    """The cool-downs in force at that time."""
 
     async def forget(self, provider: str = "", credential: str = "") -> int:
         """End cool-downs, of one provider or credential where given; their number."""

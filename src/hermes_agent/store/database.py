@@ -37,12 +37,9 @@ if TYPE_CHECKING:
     from hermes_agent.store.work.activity import Activity
     from hermes_agent.store.work.board import Boards
     from hermes_agent.store.work.card_runs import CardRuns
-    from hermes_agent.store.work.children import Children
-    from hermes_agent.store.work.cron.instants import CronInstants
-    from hermes_agent.store.work.cron.jobs import CronJobs
-    from hermes_agent.store.work.goal_rounds import GoalRounds
-    from hermes_agent.store.work.goals import Goals
-    from hermes_agent.store.work.mandates import Mandates
+    from hermes_agent.store.work.children import Children, Mandates
+    from hermes_agent.store.work.cron.jobs import CronInstants, CronJobs
+    from hermes_agent.store.work.goals import GoalRounds, Goals
 
 T = TypeVar("T")
 # Each dialect's own way in, loaded when its URL is used: (place, clock, timings, home) -> Engines.
@@ -80,19 +77,17 @@ class Store:
         "hermes_agent.store.learning.jobs:Learning", "engine", "clock", "workers", "pace"
     )
     cron_instants: Family[CronInstants] = Family(
-        "hermes_agent.store.work.cron.instants:CronInstants", "engine", "clock", "workers"
+        "hermes_agent.store.work.cron.jobs:CronInstants", "engine", "clock", "workers"
     )
     cron_jobs: Family[CronJobs] = Family("hermes_agent.store.work.cron.jobs:CronJobs", "engine", "clock")
     lessons: Family[Lessons] = Family("hermes_agent.store.learning.lessons:Lessons", "engine")
     proposals: Family[Proposals] = Family("hermes_agent.store.learning.proposals:Proposals", "engine")
     activity: Family[Activity] = Family("hermes_agent.store.work.activity:Activity", "engine", "workers")
-    mandates: Family[Mandates] = Family("hermes_agent.store.work.mandates:Mandates", "engine")
+    mandates: Family[Mandates] = Family("hermes_agent.store.work.children:Mandates", "engine")
     mcp: Family[McpCatalogue] = Family("hermes_agent.store.mcp.catalogue:McpCatalogue", "engine")
     children: Family[Children] = Family("hermes_agent.store.work.children:Children", "engine")
     goals: Family[Goals] = Family("hermes_agent.store.work.goals:Goals", "engine", "clock")
-    goal_rounds: Family[GoalRounds] = Family(
-        "hermes_agent.store.work.goal_rounds:GoalRounds", "engine", "clock", "workers"
-    )
+    goal_rounds: Family[GoalRounds] = Family("hermes_agent.store.work.goals:GoalRounds", "engine", "clock", "workers")
     search: Family[Search] = Family("hermes_agent.store.search:Search", "index", "engine", "clock")
     breaks: Family[Breaks] = Family("hermes_agent.store.breaks:Breaks", "engine", "prefixes")
     boards: Family[Boards] = Family("hermes_agent.store.work.board:Boards", "engine", "clock", "outbox")

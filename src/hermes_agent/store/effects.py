@@ -5,7 +5,7 @@ from __future__ import annotations
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import NOWHERE, Effect, EffectState, Location
 from hermes_agent.store.leases import Lease, fence
-from hermes_agent.store.transaction import Row, TimedTables, Transaction, storable
+from hermes_agent.store.transaction import Columns, Many, Row, TimedTables, Transaction, storable
 
 INTEND = (
     "INSERT INTO effect (session, call_id, tool, effect, key, summary, state, handle, at, machine, place, boot) "
@@ -41,17 +41,27 @@ class EffectRecord:
     at: float
 
 
+intent_of = Columns(Intent, "call_id, tool, effect, key, summary")
+location_of = Columns(Location, "machine, place, boot, handle")
+
+
+def record_of(row: Row) -> EffectRecord:
+    """The record of a row."""
+    return EffectRecord(intent=intent_of(row, location=location_of(row[7:])), state=EffectState(row[5]), at=row[6])
+
+
 class Effects(TimedTables):
     """Table of effect records, one per tool call; written under the session's lease."""
+
+    open = Many[[str], EffectRecord](OPEN, record_of, brief=True)
+    """The effects of a session without a result, oldest first."""
 
     async def intend(self, tx: Transaction, lease: Lease, intent: Intent, at: float | None = None) -> None:
         """Record the intent, as of `at` (None: now). A call that was intended before an interruption keeps its record.
         Raises `LostLease`."""
         await fence(tx, lease)
         state, now = EffectState.INTENT.value, self._clock.now() if at is None else at
-        facts = (intent.call_id, intent.tool, intent.effect.value, intent.key, storable(intent.summary))
-        where = intent.location
-        await tx.run(INTEND, lease.lane, *facts, state, now, storable(where.machine), storable(where.place), where.boot)
+        await tx.run(INTEND, lease.lane, *intent_of.of(intent), state, now, *location_of.of(intent.location)[:-1])
 
     async def hold(self, tx: Transaction, lease: Lease, call_id: str, handle: str) -> None:
         """Record the handle under which the call goes on elsewhere. Raises `LostLease`."""
@@ -62,14 +72,3 @@ class Effects(TimedTables):
         """Mark the call as done, in the transaction that logs its result. Raises `LostLease`."""
         await fence(tx, lease)
         await tx.run(FINISH, lease.lane, call_id, EffectState.DONE.value)
-
-    async def open(self, session: str) -> list[EffectRecord]:
-        """The effects without a result, oldest first."""
-        return [_record(row) for row in await self._engine.read(lambda tx: tx.rows(OPEN, session), brief=True)]
-
-
-def _record(row: Row) -> EffectRecord:
-    call_id, tool, effect, key, summary, state, at, machine, place, boot, handle = row
-    location = Location(machine=machine, place=place, boot=boot, handle=handle)
-    intent = Intent(call_id=call_id, tool=tool, effect=Effect(effect), key=key, summary=summary, location=location)
-    return EffectRecord(intent=intent, state=EffectState(state), at=at)

@@ -6,7 +6,7 @@ from time import localtime, strftime
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import DatabaseInUse
-from hermes_agent.store.transaction import Dialect, Row, Tables, Transaction
+from hermes_agent.store.transaction import Columns, Dialect, Many, Tables, Transaction
 
 FIELDS = "id, host, folder, since"
 ALL = f"SELECT {FIELDS} FROM home WHERE home = $home ORDER BY since, id"
@@ -29,12 +29,14 @@ class KnownHome:
     since: float
 
 
+home_of = Columns(KnownHome, FIELDS)
+
+
 class Homes(Tables):
     """The registered homes of one database."""
 
-    async def list(self) -> list[KnownHome]:
-        """All homes, the oldest first."""
-        return [_home(row) for row in await self._engine.read(lambda tx: tx.rows(ALL))]
+    list = Many[[], KnownHome](ALL, home_of)
+    """All homes, the oldest first."""
 
     async def enter(self, home: KnownHome, *, shared: bool) -> None:
         """Register this home. Raises `DatabaseInUse` where another one uses the database and it is not `shared`."""
@@ -46,9 +48,9 @@ class Homes(Tables):
 
 async def _enter(tx: Transaction, home: KnownHome, shared: bool) -> None:
     await tx.rows(ALONE[tx.dialect])
-    known = [_home(row) for row in await tx.rows(ALL)]
+    known = [home_of(row) for row in await tx.rows(ALL)]
     _check(home, known, shared)
-    await tx.run(ENTER, home.id, home.host, home.folder, home.since)
+    await tx.run(ENTER, *home_of.of(home))
     if not known:
         await tx.run(ADOPT, home.id)
 
@@ -65,7 +67,3 @@ def _check(home: KnownHome, known: list[KnownHome], shared: bool) -> None:
             "sessions, chats and people. Where both are of one household, or that home is gone, set `store.shared: "
             "true` in the config.yaml of each; otherwise give this home a database of its own."
         )
-
-
-def _home(row: Row) -> KnownHome:
-    return KnownHome(id=row[0], host=row[1], folder=row[2], since=row[3])

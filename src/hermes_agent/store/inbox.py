@@ -13,7 +13,19 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LostLease
 from hermes_agent.core.records import revive
 from hermes_agent.store.leases import Lease, fence
-from hermes_agent.store.transaction import Engine, Row, TimedTables, Transaction, marks, plain, storable, written
+from hermes_agent.store.transaction import (
+    Columns,
+    Engine,
+    Has,
+    One,
+    Row,
+    TimedTables,
+    Transaction,
+    marks,
+    plain,
+    storable,
+    written,
+)
 
 ACCEPT = (
     "INSERT INTO inbox (home, source, source_id, lane, body, state, reason, at, epoch, token, withdraws, replaces) "
@@ -102,6 +114,9 @@ class Mail:
     session: str
     state: str
     reason: str
+
+
+mail_of = Columns(Mail, "id, session, state, reason")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,25 +276,14 @@ class Inbox(TimedTables):
         assert row is not None  # The fence has seen and locked it.
         return bool(row[0] == 0)
 
-    async def under_way(self, session: str) -> bool:
-        """Whether a run of the session, in any process, is working on mail."""
-
-        async def query(tx: Transaction) -> bool:
-            return await tx.row(UNDER_WAY, session) is not None
-
-        return await self._engine.read(query, brief=True)
-
-    async def has_other(self, session: str, row: int) -> bool:
-        """Whether the session has other open mail than that row."""
-        return await self._engine.read(lambda tx: tx.holds(OTHER, session, row), brief=True)
-
-    async def find(self, source: str, source_id: str) -> Mail | None:
-        """Status of the message with that identity."""
-        return await self._one(_mail, FIND, source, source_id, brief=True)
-
-    async def at(self, row: int) -> Mail | None:
-        """Status of the message in that row."""
-        return await self._one(_mail, AT, row, brief=True)
+    under_way = Has[[str]](UNDER_WAY, brief=True)
+    """Whether a run of the session, in any process, is working on mail."""
+    has_other = Has[[str, int]](OTHER, brief=True)
+    """Whether the session has other open mail than that row."""
+    find = One[[str, str], Mail](FIND, mail_of, brief=True)
+    """Status of the message with that identity: its source, and its id there."""
+    at = One[[int], Mail](AT, mail_of, brief=True)
+    """Status of the message in that row."""
 
     async def digest(self, row: int) -> str:
         """The digest of the message in that row (see `Inbound`); empty where it has none, was deleted, or cannot be
@@ -292,10 +296,6 @@ class Inbox(TimedTables):
             return False
         row = await tx.row(ENDED_BY_ME.format(ids=marks(len(ids), 3)), lease.lane, lease.epoch, *ids)
         return row is not None and row[0] == len(ids)
-
-
-def _mail(row: Row) -> Mail:
-    return Mail(id=row[0], session=row[1], state=row[2], reason=row[3])
 
 
 def _read(body: str, row: int = 0, source: str = "", source_id: str = "") -> Inbound | Unreadable:

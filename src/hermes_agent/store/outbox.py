@@ -12,7 +12,19 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LostLease
 from hermes_agent.core.records import revive
-from hermes_agent.store.transaction import Engine, Row, TimedTables, Transaction, Value, marks, plain, storable, written
+from hermes_agent.store.transaction import (
+    Engine,
+    One,
+    Row,
+    TimedTables,
+    Transaction,
+    Value,
+    Write,
+    marks,
+    plain,
+    storable,
+    written,
+)
 from hermes_agent.store.workers import LET_LETTERS_GO, Workers
 
 log = logging.getLogger(__name__)
@@ -94,6 +106,32 @@ class Tally:
 
     states: Mapping[str, int]
     repeated: int
+
+
+def _slot(row: Row, *, whole: bool = True) -> Slot:
+    """Raises `ValueError` for what cannot be read; where it need not be `whole` it has no content then."""
+    try:
+        content, pieces = revive(Content, plain(row[3])), tuple(revive(Piece, each) for each in plain(row[7]))
+    except ValueError:
+        if whole:
+            raise
+        content, pieces = Content(text=""), ()
+    return Slot(
+        id=row[0],
+        key=row[1],
+        to=Conversation.parse(row[2]),
+        content=content,
+        session=row[4],
+        version=row[5],
+        state=SlotState(row[6]),
+        pieces=pieces,
+        epoch=row[8],
+        attempts=row[9],
+        repeats=row[10],
+        error=row[11],
+        at=row[12],
+        answers=row[13],
+    )
 
 
 class Outbox(TimedTables):
@@ -217,13 +255,12 @@ class Outbox(TimedTables):
         seconds = row[0] - self._clock.now()
         return max(0.0, seconds) if seconds <= LONGEST_PAUSE else 0.0
 
-    async def find(self, key: str) -> Slot | None:
-        """The slot of that key."""
-        return await self._one(partial(_slot, whole=False), FIND.format(by="key"), key)
-
-    async def get(self, slot: int) -> Slot | None:
-        """The slot of that id."""
-        return await self._one(partial(_slot, whole=False), FIND.format(by="id"), slot)
+    find = One[[str], Slot](FIND.format(by="key"), partial(_slot, whole=False))
+    """The slot of that key."""
+    get = One[[int], Slot](FIND.format(by="id"), partial(_slot, whole=False))
+    """The slot of that id."""
+    prune = Write[[float]](PRUNE, durable=False)
+    """Delete slots that ended before that time (seconds since 1970); their number."""
 
     async def tally(self) -> Tally:
         """Number of slots by state."""
@@ -233,10 +270,6 @@ class Outbox(TimedTables):
     async def failed(self, most: int = 20) -> list[Slot]:
         """The undeliverable slots, latest first."""
         return [_slot(row, whole=False) for row in await self._engine.read(lambda tx: tx.rows(FAILED, most))]
-
-    async def prune(self, before: float) -> int:
-        """Delete slots that ended before that time (seconds since 1970); their number."""
-        return await self._engine.write(lambda tx: tx.run(PRUNE, before), durable=False)
 
     async def _held(self, slot: Slot, sql: str, *facts: Value) -> None:
         params = (slot.id, self._workers.id, slot.epoch, *facts)
@@ -256,29 +289,3 @@ def _readable(rows: Sequence[Row]) -> Iterator[Slot]:
             yield _slot(row)
         except ValueError:
             log.exception("slot %s cannot be read", row[0])
-
-
-def _slot(row: Row, *, whole: bool = True) -> Slot:
-    """Raises `ValueError` for what cannot be read; where it need not be `whole` it has no content then."""
-    try:
-        content, pieces = revive(Content, plain(row[3])), tuple(revive(Piece, each) for each in plain(row[7]))
-    except ValueError:
-        if whole:
-            raise
-        content, pieces = Content(text=""), ()
-    return Slot(
-        id=row[0],
-        key=row[1],
-        to=Conversation.parse(row[2]),
-        content=content,
-        session=row[4],
-        version=row[5],
-        state=SlotState(row[6]),
-        pieces=pieces,
-        epoch=row[8],
-        attempts=row[9],
-        repeats=row[10],
-        error=row[11],
-        at=row[12],
-        answers=row[13],
-    )

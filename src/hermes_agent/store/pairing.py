@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Mapping
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.store.transaction import Row, Tables, TimedTables, Transaction, storable
+from hermes_agent.store.transaction import Columns, Keyed, Many, Tables, TimedTables, Transaction, Write, storable
 
 ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """Letters and digits that nobody takes for one another; 8 of them are 40 bits."""
@@ -61,6 +60,9 @@ class Known:
     at: float
 
 
+known_of = Columns(Known, "channel, user, name, at")
+
+
 class Pairing(TimedTables):
     """Pairing requests and admitted people, per channel."""
 
@@ -93,7 +95,7 @@ class Pairing(TimedTables):
                     await tx.run(ANSWERED, *waiting[:2])
                     await tx.run(ADMIT, *waiting[:3], now)
                     tx.rings.add("")
-                    return _known((*waiting[:3], now))
+                    return known_of((*waiting[:3], now))
             await tx.run(FAIL, now)
             return None
 
@@ -105,11 +107,13 @@ class Pairing(TimedTables):
     async def waiting(self) -> list[Known]:
         """The people with a valid code."""
         oldest = self._clock.now() - VALID
-        return [known for known in await self._list(WAITING) if known.at >= oldest]
+        rows = await self._engine.read(lambda tx: tx.rows(WAITING), brief=True)
+        return [known for known in map(known_of, rows) if known.at >= oldest]
 
-    async def paired(self) -> list[Known]:
-        """The admitted people."""
-        return await self._list(PAIRED)
+    paired = Many[[], Known](PAIRED, known_of, brief=True)
+    """The admitted people."""
+    clear = Write[[]](CLEAR)
+    """Delete all codes; their number."""
 
     async def revoke(self, channel: str, user: str) -> bool:
         """Remove an admitted person; False where they were not admitted."""
@@ -119,17 +123,6 @@ class Pairing(TimedTables):
             return await tx.run(REVOKE, channel, user)
 
         return await self._engine.write(change) > 0
-
-    async def clear(self) -> int:
-        """Delete all codes; their number."""
-        return await self._engine.write(lambda tx: tx.run(CLEAR))
-
-    async def _list(self, sql: str) -> list[Known]:
-        return [_known(row) for row in await self._engine.read(lambda tx: tx.rows(sql), brief=True)]
-
-
-def _known(row: Row) -> Known:
-    return Known(channel=row[0], user=row[1], name=row[2], at=row[3])
 
 
 def _hash(salt: str, code: str) -> str:
@@ -145,9 +138,8 @@ UNSET = "DELETE FROM chat_fact WHERE home = $home AND place = $1 AND name = $2"
 class Facts(Tables):
     """Key-value table of short texts per chat."""
 
-    async def of(self, place: str) -> Mapping[str, str]:
-        """The values of that chat by name."""
-        return {row[0]: row[1] for row in await self._engine.read(lambda tx: tx.rows(GET, place), brief=True)}
+    of = Keyed[[str], str](GET, brief=True)
+    """The values of that chat by name."""
 
     async def set(self, place: str, name: str, value: str, *, first: bool = False) -> None:
         """Set a value (with `first` only where none is set); an empty value deletes it."""

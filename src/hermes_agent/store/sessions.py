@@ -7,13 +7,22 @@ from difflib import get_close_matches
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import UnknownSession
-from hermes_agent.store.transaction import Dialect, Row, TimedTables, Transaction, storable
+from hermes_agent.store.transaction import (
+    Columns,
+    Dialect,
+    Has,
+    One,
+    Row,
+    TimedTables,
+    Transaction,
+    Within,
+    Write,
+    marks,
+    storable,
+)
 
 FIELDS = "id, principal, conversation, surface, title, model, workspace, created, updated, parent, prefix, job"
-CREATE = (
-    f"INSERT INTO session (home, {FIELDS}) VALUES ($home, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) "
-    "ON CONFLICT (id) DO NOTHING"
-)
+CREATE = f"INSERT INTO session (home, {FIELDS}) VALUES ($home, {marks(12, 1)}) ON CONFLICT (id) DO NOTHING"
 GET = f"SELECT {FIELDS} FROM session WHERE id = $1 AND home = $home AND deleted IS NULL"
 CURRENT = (
     f"SELECT {FIELDS} FROM session WHERE deleted IS NULL "
@@ -145,22 +154,28 @@ class Stats:
     surfaces: Mapping[str, int]
 
 
+session_of = Columns(Session, FIELDS)
+
+
 class Sessions(TimedTables):
     """Table of sessions. A deleted session is not found any more; its usage rows stay."""
 
     async def create(self, tx: Transaction, session: Session) -> None:
         """Add a session; an existing id keeps its row."""
-        place = (session.id, session.principal, session.conversation, session.surface)
-        facts = (storable(session.title), session.model, session.workspace, session.created, session.updated)
-        await tx.run(CREATE, *place, *facts, session.parent, session.prefix, session.job)
+        await tx.run(CREATE, *session_of.of(session))
 
-    async def get(self, session: str) -> Session | None:
-        """The session of that id."""
-        return await self._one(_session, GET, session, brief=True)
-
-    async def current(self, conversation: str) -> Session | None:
-        """The session that gets the next message of this conversation."""
-        return await self._one(_session, CURRENT, conversation, brief=True)
+    get = One[[str], Session](GET, session_of, brief=True)
+    """The session of that id."""
+    current = One[[str], Session](CURRENT, session_of, brief=True)
+    """The session that gets the next message of this conversation."""
+    has_goals = Has[[str]](HAS_GOALS, brief=True)
+    """Whether a person has open goals; here, so that nothing else of goals is loaded for a session without."""
+    entitle = Write[[str, str]](ENTITLE)
+    """Set the title of a session without one; does not count as a use."""
+    set_prefix = Within[[str, str]](SET_PREFIX)
+    """Set the prompt prefix of its requests."""
+    set_model = Write[[str, str]](SET_MODEL)
+    """Set the model of its requests."""
 
     async def spoken_in(self, place: str) -> bool:
         """Whether the conversation of that key, or one within it, has a session."""
@@ -187,11 +202,7 @@ class Sessions(TimedTables):
                 return await tx.rows(LIST_ALL, updated, last, limit)
             return await tx.rows(LIST_OWN, updated, last, limit, principal)
 
-        return [_session(row) for row in await self._engine.read(query)]
-
-    async def has_goals(self, whose: str) -> bool:
-        """Whether a person has open goals; here, so that nothing else of goals is loaded for a session without."""
-        return await self._engine.read(lambda tx: tx.row(HAS_GOALS, whose), brief=True) is not None
+        return [session_of(row) for row in await self._engine.read(query)]
 
     async def find(self, name: str, principal: str | None = None) -> Session:
         """The session with that id or title, or a unique prefix of one. Raises `UnknownSession`, which names the
@@ -207,7 +218,7 @@ class Sessions(TimedTables):
 
         rows = await self._engine.read(query) if name else []
         if len(rows) == 1:
-            return _session(rows[0])
+            return session_of(rows[0])
         if rows:
             several = ", ".join(_label(row[0], row[4]) for row in rows)
             raise UnknownSession(f'Several sessions begin with "{name}": {several}. Give more of the id.')
@@ -218,18 +229,6 @@ class Sessions(TimedTables):
         now = self._clock.now() if at is None else at
         if not await self._engine.write(lambda tx: tx.run(RENAME, session, storable(title), now)):
             raise UnknownSession(await self._nobody(session, ""))
-
-    async def entitle(self, session: str, title: str) -> None:
-        """Set the title of a session without one; does not count as a use."""
-        await self._engine.write(lambda tx: tx.run(ENTITLE, session, storable(title)))
-
-    async def set_prefix(self, tx: Transaction, session: str, prefix_hash: str) -> None:
-        """Set the prompt prefix of its requests."""
-        await tx.run(SET_PREFIX, session, prefix_hash)
-
-    async def set_model(self, session: str, model: str) -> None:
-        """Set the model of its requests."""
-        await self._engine.write(lambda tx: tx.run(SET_MODEL, session, model))
 
     async def delete(self, session: str, also: Callable[[Transaction], Awaitable[None]] | None = None) -> bool:
         """Delete the session's log, effects and mail, with what `also` changes; a current worker loses its lease. False
@@ -282,8 +281,3 @@ async def _delete(tx: Transaction, session: str, now: float) -> bool:
 
 def _label(session: str, title: str) -> str:
     return f'{session} ("{title}")' if title else session
-
-
-def _session(row: Row) -> Session:
-    names = FIELDS.split(", ")
-    return Session(**dict(zip(names, row, strict=True)))

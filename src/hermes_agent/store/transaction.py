@@ -1,17 +1,22 @@
-"""Protocols of a database: the transaction and the engine that runs changes; bases of table groups; JSON columns."""
+"""Protocols of a database (transaction, engine), bases of table groups with their declared statements, and records."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from enum import StrEnum
-from typing import Any, Protocol, TypeVar
+from dataclasses import is_dataclass
+from enum import Enum, StrEnum
+from functools import cached_property, partial
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, get_origin, get_type_hints
 
 import msgspec
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.records import revive
 
 T = TypeVar("T")
+R = TypeVar("R")
+P = ParamSpec("P")
 Value = str | int | float | bytes | None
 Row = tuple[Any, ...]
 
@@ -93,7 +98,7 @@ class Tables:
     """Base class of a table group: tables of one database with the methods that read and write them."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+        self._engine = self.engine = engine
 
     async def _one(self, made: Callable[[Row], T], sql: str, *params: Value, brief: bool = False) -> T | None:
         """What is `made` of the row that a query finds; None where it finds none."""
@@ -107,6 +112,132 @@ class TimedTables(Tables):
     def __init__(self, engine: Engine, clock: Clock) -> None:
         super().__init__(engine)
         self._clock = clock
+
+
+def first(row: Row) -> Any:  # noqa: ANN401  whatever the column holds
+    """The first column of a row."""
+    return row[0]
+
+
+def second(row: Row) -> Any:  # noqa: ANN401  whatever the column holds
+    """The second column of a row."""
+    return row[1]
+
+
+class Statement(Generic[P, T, R]):
+    """A method of a table group that runs one statement with its arguments as parameters. `made` makes a value of a
+    row; `brief` and `durable` as in `Engine`."""
+
+    def __init__(
+        self, sql: str, made: Callable[[Row], T] = first, *, brief: bool = False, durable: bool = True
+    ) -> None:
+        self._sql, self._made, self._brief, self._durable = sql, made, brief, durable
+
+    def __get__(self, tables: Tables, _owner: type) -> Callable[P, Coroutine[Any, Any, R]]:
+        return partial(self._run, tables.engine)
+
+    async def _run(self, engine: Engine, *params: Value) -> R:
+        raise NotImplementedError
+
+
+class Many(Statement[P, T, list[T]], Generic[P, T]):
+    """What is made of each row that the query finds."""
+
+    async def _run(self, engine: Engine, *params: Value) -> list[T]:
+        rows = await engine.read(lambda tx: tx.rows(self._sql, *params), brief=self._brief)
+        return [self._made(row) for row in rows]
+
+
+class Keyed(Statement[P, T, dict[str, T]], Generic[P, T]):
+    """What is made of each row that the query finds (by default its second column), by the row's first column."""
+
+    def __init__(self, sql: str, made: Callable[[Row], T] = second, *, brief: bool = False) -> None:
+        super().__init__(sql, made, brief=brief)
+
+    async def _run(self, engine: Engine, *params: Value) -> dict[str, T]:
+        rows = await engine.read(lambda tx: tx.rows(self._sql, *params), brief=self._brief)
+        return {row[0]: self._made(row) for row in rows}
+
+
+class One(Statement[P, T, T | None], Generic[P, T]):
+    """What is made of the row that the query finds; None where it finds none."""
+
+    async def _run(self, engine: Engine, *params: Value) -> T | None:
+        row = await engine.read(lambda tx: tx.row(self._sql, *params), brief=self._brief)
+        return None if row is None else self._made(row)
+
+
+class Has(Statement[P, Any, bool], Generic[P]):
+    """Whether the query finds a row."""
+
+    async def _run(self, engine: Engine, *params: Value) -> bool:
+        return await engine.read(lambda tx: tx.row(self._sql, *params), brief=self._brief) is not None
+
+
+class Write(Statement[P, Any, int], Generic[P]):
+    """How many rows the statement changed, in a commit of its own."""
+
+    async def _run(self, engine: Engine, *params: Value) -> int:
+        return await engine.write(lambda tx: tx.run(self._sql, *map(_value, params)), durable=self._durable)
+
+
+class Within(Generic[P]):
+    """A method of a table group: how many rows the statement changed, as part of a transaction."""
+
+    def __init__(self, sql: str) -> None:
+        self._sql = sql
+
+    def __get__(self, _tables: Tables, _owner: type) -> Callable[Concatenate[Transaction, P], Coroutine[Any, Any, int]]:
+        return self._run
+
+    async def _run(self, tx: Transaction, /, *params: P.args, **_none: P.kwargs) -> int:
+        return await tx.run(self._sql, *map(_value, params))
+
+
+class Columns(Generic[T]):
+    """Columns of a table that are fields of a record, by the fields' names: a truth is 0 or 1, an enum its value, a
+    tuple or a record JSON."""
+
+    def __init__(self, kind: type[T], names: str) -> None:
+        self._kind, self._names = kind, names.split(", ")
+
+    @cached_property
+    def _readers(self) -> Sequence[Callable[[Any], Any]]:
+        hints = get_type_hints(self._kind)
+        return [_reader(hints[name]) for name in self._names]
+
+    def __call__(self, row: Row, **more: Any) -> T:  # noqa: ANN401  the values of other fields
+        """The record of a row that begins with these columns, with more fields."""
+        facts = zip(self._names, self._readers, row, strict=False)
+        return self._kind(**{name: read(value) for name, read, value in facts}, **more)
+
+    def of(self, record: T) -> tuple[Value, ...]:
+        """The values of the columns for a record."""
+        return tuple(_value(getattr(record, name)) for name in self._names)
+
+
+def _reader(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401  the type of a field
+    if kind is bool or (isinstance(kind, type) and issubclass(kind, Enum)):
+        return kind
+    if kind == bytes | None:
+        return lambda value: None if value is None else bytes(value)
+    if get_origin(kind) is tuple or is_dataclass(kind):
+        return lambda text: revive(kind, plain(text))
+    return lambda value: value
+
+
+def _value(value: Any) -> Value:  # noqa: ANN401  the value of a field
+    match value:
+        case bool():
+            return int(value)
+        case Enum():
+            return str(value.value)
+        case str():
+            return storable(value)
+        case int() | float() | bytes() | None:
+            return value
+        case _:
+            return storable(written(value))
 
 
 _encoder = msgspec.json.Encoder()

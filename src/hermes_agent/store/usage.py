@@ -13,22 +13,23 @@ from hermes_agent.core.messages import Usage
 from hermes_agent.core.spending import NANO, NOTHING, Bid, Grant, Rules, Scope, Spent, grant, nanos, warning
 from hermes_agent.store import accounts
 from hermes_agent.store.accounts import Account, Owner
-from hermes_agent.store.transaction import Row, Tables, Transaction, storable
+from hermes_agent.store.transaction import Columns, Keyed, Many, Row, Tables, Transaction, marks, storable
 
-FIELDS = (
-    "call_id, session, run, turn, purpose, provider, model, prefix, messages, reserved, at, principal, outcome, "
-    "seconds, known, input, output, cached, cache_write, reasoning, cost, job, day, reserved_tokens, credential, shape"
+NEW = (
+    "call_id, session, run, turn, purpose, provider, model, prefix, messages, reserved, at, principal, job, day, "
+    "reserved_tokens, credential, shape"
 )
+CALL, COUNTS = f"{NEW}, outcome, seconds, cost", "known, input, output, cached, cache_write, reasoning"
 OPEN = (
-    f"INSERT INTO usage (home, {FIELDS}) VALUES ($home, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
-    "'', NULL, 0, 0, 0, 0, 0, 0, NULL, $13, $14, $15, $16, $17) ON CONFLICT (call_id) DO NOTHING"
+    f"INSERT INTO usage (home, {NEW}, outcome, {COUNTS}) VALUES ($home, {marks(17, 1)}, '', 0, 0, 0, 0, 0, 0) "
+    "ON CONFLICT (call_id) DO NOTHING"
 )
 SETTLE = (
     "UPDATE usage SET outcome = $2, seconds = $3, known = $4, input = $5, output = $6, cached = $7, cache_write = $8, "
     "reasoning = $9, cost = $10 WHERE call_id = $1 AND outcome = '' "
     "RETURNING reserved, reserved_tokens, session, run, job, principal, day, purpose"
 )
-ROWS = f"SELECT {FIELDS} FROM usage WHERE session = $1 ORDER BY at, call_id"
+ROWS = f"SELECT {CALL}, {COUNTS} FROM usage WHERE session = $1 ORDER BY at, call_id"
 TOTALS = """
 SELECT {group}, count(*), CAST(sum(input) AS bigint), CAST(sum(output) AS bigint), CAST(sum(cached) AS bigint),
     CAST(sum(cache_write) AS bigint), CAST(sum(reasoning) AS bigint), coalesce(sum(cost), 0.0),
@@ -40,7 +41,7 @@ GROUP BY 1 ORDER BY 1
 """
 USES = """
 SELECT credential, count(*), max(at) FROM usage
-WHERE home = $home AND at >= $1 AND provider = $2 AND credential <> ''
+WHERE home = $home AND at >= $2 AND provider = $1 AND credential <> ''
 GROUP BY credential
 """
 LATEST = {
@@ -139,6 +140,22 @@ class OpenCall:
     warnings: tuple[str, ...] = ()
 
 
+new_of, call_of = Columns(UsageRow, NEW), Columns(UsageRow, CALL)
+counts_of = Columns(Usage, COUNTS)
+total_of = Columns(Total, "key, calls, cost, reserved, open, uncounted, unpriced")
+
+
+def usage_of(row: Row) -> UsageRow:
+    """The call of a row."""
+    return call_of(row, usage=counts_of(row[20:]))
+
+
+def _total(row: Row) -> Total:
+    key, calls, *counts, cost, reserved, unsettled, uncounted, unpriced = row
+    usage = counts_of((not (unsettled or uncounted), *counts))
+    return total_of((key, calls, cost, reserved, unsettled, uncounted, unpriced), usage=usage)
+
+
 class Ledger(Tables):
     """Table of model calls: each row is opened once, completed at most once, and outlives its session."""
 
@@ -158,10 +175,7 @@ class Ledger(Tables):
 
     async def open(self, tx: Transaction, row: UsageRow) -> None:
         """Write the row of a new call."""
-        whose = (row.call_id, row.session, row.run, row.turn, row.purpose)
-        route = (row.provider, row.model, row.prefix, row.messages, row.reserved, row.at, row.principal)
-        what = (row.credential, row.shape)
-        if await tx.run(OPEN, *whose, *route, row.job, row.day, row.reserved_tokens, *what):
+        if await tx.run(OPEN, *new_of.of(row)):
             await accounts.hold(tx, row.owner, row.reserved, row.reserved_tokens)
 
     async def complete(
@@ -187,9 +201,10 @@ class Ledger(Tables):
             for row in await self._engine.read(lambda tx: tx.rows(TOTALS.format(group=by.value), since, until, session))
         ]
 
-    async def rows(self, session: str) -> list[UsageRow]:
-        """The calls of a session, oldest first."""
-        return [_row(row) for row in await self._engine.read(lambda tx: tx.rows(ROWS, session))]
+    uses = Keyed[[str, float], tuple[int, float]](USES, lambda row: (row[1], row[2]))
+    """For each credential of a provider, the calls since a time, and the last one."""
+    rows = Many[[str], UsageRow](ROWS, usage_of)
+    """The calls of a session, oldest first."""
 
     async def spent(self, scope: Scope, keys: Sequence[str]) -> Spent:
         """The amount used within a scope, by its keys (see `Owner.keys`)."""
@@ -210,13 +225,6 @@ class Ledger(Tables):
             lambda tx: tx.rows(LATEST[scope], count, *([day] if scope is Scope.PRINCIPAL else []))
         )
 
-    async def uses(self, provider: str, since: float) -> dict[str, tuple[int, float]]:
-        """Number of uses and last use since then of each credential of the provider, by name."""
-        return {
-            name: (calls, last)
-            for name, calls, last in await self._engine.read(lambda tx: tx.rows(USES, since, provider))
-        }
-
 
 async def _warn(tx: Transaction, found: Sequence[Account]) -> AsyncIterator[str]:
     """The sentence of each limit that is nearly used up and of which nobody was told."""
@@ -224,63 +232,3 @@ async def _warn(tx: Transaction, found: Sequence[Account]) -> AsyncIterator[str]
         for unit in account.untold():
             await accounts.note_told(tx, account, unit)
             yield warning(account.standing, unit)
-
-
-def _total(row: Row) -> Total:
-    (
-        key,
-        calls,
-        tokens_in,
-        tokens_out,
-        cached,
-        cache_write,
-        reasoning,
-        cost,
-        reserved,
-        unsettled,
-        uncounted,
-        unpriced,
-    ) = row
-    return Total(
-        key=key,
-        calls=calls,
-        usage=_usage((tokens_in, tokens_out, cached, cache_write, reasoning), known=not (unsettled or uncounted)),
-        cost=cost,
-        reserved=reserved,
-        open=unsettled,
-        uncounted=uncounted,
-        unpriced=unpriced,
-    )
-
-
-def _usage(counts: Row, *, known: bool) -> Usage:
-    tokens_in, tokens_out, cached, cache_write, reasoning = counts
-    return Usage(
-        input=tokens_in, output=tokens_out, cached=cached, cache_write=cache_write, reasoning=reasoning, known=known
-    )
-
-
-def _row(row: Row) -> UsageRow:
-    return UsageRow(
-        call_id=row[0],
-        session=row[1],
-        run=row[2],
-        turn=row[3],
-        purpose=row[4],
-        provider=row[5],
-        model=row[6],
-        prefix=row[7],
-        messages=row[8],
-        reserved=row[9],
-        at=row[10],
-        principal=row[11],
-        outcome=row[12],
-        seconds=row[13],
-        usage=_usage(row[15:20], known=bool(row[14])),
-        cost=row[20],
-        job=row[21],
-        day=row[22],
-        reserved_tokens=row[23],
-        credential=row[24],
-        shape=row[25],
-    )

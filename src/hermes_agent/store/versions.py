@@ -8,16 +8,27 @@ from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.store.transaction import Engine, Row, Tables, Transaction, storable
+from hermes_agent.store.transaction import (
+    Columns,
+    Engine,
+    Has,
+    Keyed,
+    Many,
+    One,
+    Row,
+    Tables,
+    Transaction,
+    Within,
+    marks,
+    storable,
+)
 
 FIELDS = (
     "change, kind, item, at, author, principal, session, first, last, action, key, undoes, evidence, taint, cost, note"
 )
 INSERT = (
     f"INSERT INTO version (home, {FIELDS}, folder, private, before, after, state, machine, follows) "
-    "VALUES ($home, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, "
-    "$22, $23) "
-    "ON CONFLICT DO NOTHING RETURNING id"
+    f"VALUES ($home, {marks(23, 1)}) ON CONFLICT DO NOTHING RETURNING id"
 )
 STANDS = "SELECT 1 FROM version WHERE id = $1 AND home = $home AND state <> 'dropped' FOR NO KEY UPDATE"
 FOLLOWED = (
@@ -178,6 +189,14 @@ class Overtaken(HermesError):
     """Raised when another home changed the item in the meantime."""
 
 
+change_of = Columns(Change, f"{FIELDS}, folder, private, before, after")
+
+
+def version_of(row: Row) -> Version:
+    """The version of a row."""
+    return Version(id=row[0], state=VersionState(row[1]), change=change_of(row[2:]))
+
+
 class Versions(Tables):
     """The version ledger: rows are written once and never deleted; only their state is completed. `machine` is the
     id of this copy of the home, empty where the database is its own."""
@@ -196,21 +215,27 @@ class Versions(Tables):
     ) -> int:
         """Write a row; its number. Raises `Overtaken` where another row already `follows` that version (0: the
         first)."""
-        whose = (storable(change.principal), change.session, change.first, change.last, change.action, change.key)
-        more = (change.undoes, change.evidence, change.taint, change.cost, change.note, change.folder)
         hashes = [await self._kept(tx, body) for body in (change.before, change.after)]
-        item = (change.change, change.kind.value, storable(change.item), change.at, change.author.value)
         # Locked, so that the one before is not dropped meanwhile.
         stands = not follows or await tx.holds(STANDS, follows)
-        place = (int(change.private), *hashes, state.value, self.machine, follows)
-        row = await tx.row(INSERT, *item, *whose, *more, *place) if stands else None
+        place = (*hashes, state.value, self.machine, follows)
+        row = await tx.row(INSERT, *change_of.of(change)[:-2], *place) if stands else None
         if row is None:
             raise Overtaken(f"{change.item} was changed meanwhile: nothing was written.")
         return int(row[0])
 
-    async def complete(self, tx: Transaction, version: int, state: VersionState) -> None:
-        """Set the final state of an intended change; a final state stays."""
-        await tx.run(SETTLE, version, state.value)
+    get = One[[int], Version](GET, version_of)
+    """The version of that number."""
+    by_key = One[[str], Version](BY_KEY, version_of)
+    """The completed version of the call with that key."""
+    heads = Keyed[[Kind], int](HEADS)
+    """The number of the newest version of each shared item of a kind."""
+    items = Many[[Kind], str](ITEMS)
+    """All items of that kind ever."""
+    undone = Has[[int]](UNDONE)
+    """Whether a later version reverted it."""
+    complete = Within[[int, VersionState]](SETTLE)
+    """Set the final state of an intended change; a final state stays."""
 
     async def drop(self, tx: Transaction, version: Version) -> bool:
         """Drop an intended change; False where another home has built on it."""
@@ -220,26 +245,14 @@ class Versions(Tables):
             await tx.run(SETTLE, version.id, VersionState.DROPPED.value)
         return True
 
-    async def get(self, version: int) -> Version | None:
-        """The version of that number."""
-        return await self._one(_version, GET, version)
-
-    async def by_key(self, key: str) -> Version | None:
-        """The completed version of the call with that key."""
-        return await self._one(_version, BY_KEY, key)
-
     async def latest(self, kind: Kind, item: str, *, mine: bool = False, private: bool = False) -> Version | None:
         """The newest version of an item, possibly only intended. With `mine` the newest made by this home, with
         `private` of private items."""
         if private or mine:
             return await self._one(
-                _version, LATEST.format(mine="AND machine = $4 "), kind.value, item, int(private), self.machine
+                version_of, LATEST.format(mine="AND machine = $4 "), kind.value, item, int(private), self.machine
             )
-        return await self._one(_version, LATEST.format(mine=""), kind.value, item, 0)
-
-    async def heads(self, kind: Kind) -> dict[str, int]:
-        """The number of the newest version of each shared item."""
-        return {row[0]: row[1] for row in await self._engine.read(lambda tx: tx.rows(HEADS, kind.value))}
+        return await self._one(version_of, LATEST.format(mine=""), kind.value, item, 0)
 
     async def holds(self, kind: Kind, item: str, after: int, content: bytes | None) -> bool:
         """Whether a version later than `after` resulted in that content."""
@@ -249,7 +262,7 @@ class Versions(Tables):
     async def of_session(self, session: str, author: Author) -> tuple[Version, ...]:
         """The author's versions caused by a conversation, the newest first."""
         return tuple(
-            _version(row) for row in await self._engine.read(lambda tx: tx.rows(BY_SESSION, session, author.value))
+            version_of(row) for row in await self._engine.read(lambda tx: tx.rows(BY_SESSION, session, author.value))
         )
 
     async def list(
@@ -257,15 +270,11 @@ class Versions(Tables):
     ) -> list[Version]:
         """The newest first; `before` is the last number of the previous page."""
         return [
-            _version(row)
+            version_of(row)
             for row in await self._engine.read(
                 lambda tx: tx.rows(LIST, kind.value if kind else "", item, before, limit)
             )
         ]
-
-    async def items(self, kind: Kind) -> tuple[str, ...]:
-        """All items of that kind ever."""
-        return tuple(row[0] for row in await self._engine.read(lambda tx: tx.rows(ITEMS, kind.value)))
 
     async def is_found(self, kind: Kind, item: str) -> bool:
         """Whether an item holds what nobody known wrote, which its owner has neither taken on nor undone since."""
@@ -279,10 +288,6 @@ class Versions(Tables):
             return False
         return content in (head.change.after, head.change.before) and not await self.is_found(kind, item)
 
-    async def undone(self, version: int) -> bool:
-        """Whether a later version reverted it."""
-        return await self._engine.read(lambda tx: tx.row(UNDONE, version)) is not None
-
     async def _kept(self, tx: Transaction, body: bytes | None) -> str | None:
         if body is None:
             return None
@@ -294,34 +299,3 @@ class Versions(Tables):
 def hash_of(content: bytes | None) -> str:
     """The content's hash; empty where there is none."""
     return "" if content is None else hashlib.sha256(content).hexdigest()
-
-
-def _version(row: Row) -> Version:
-    number, state, change, kind, item, at, author, principal, *rest = row
-    session, first, last, action, key, undoes, evidence, taint, cost, note, folder, private, before, after = rest
-    return Version(
-        id=number,
-        state=VersionState(state),
-        change=Change(
-            kind=Kind(kind),
-            item=item,
-            at=at,
-            author=Author(author),
-            action=action,
-            before=None if before is None else bytes(before),
-            after=None if after is None else bytes(after),
-            change=change,
-            principal=principal,
-            session=session,
-            first=first,
-            last=last,
-            key=key,
-            undoes=undoes,
-            evidence=evidence,
-            taint=taint,
-            cost=cost,
-            note=note,
-            folder=folder,
-            private=bool(private),
-        ),
-    )

@@ -13,8 +13,7 @@ from typing import Any, Protocol
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import Usage
-from hermes_agent.host.inbound.listener import Listening as Server
-from hermes_agent.host.inbound.listener import serve, serve_in_thread
+from hermes_agent.host.inbound.listener import Listening as Server, serve, serve_in_thread
 from hermes_agent.host.inbound.message import Cut, Request, Response
 from hermes_agent.providers.demo.openai_wire import OpenAIStyle, OpenAIWire
 from hermes_agent.providers.demo.script import Answer, Heard, RequestRefused

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hermes_agent.agent.compaction.compactor import Room, cut, prunable
 from hermes_agent.agent.session import pruned

@@ -1,8 +1,7 @@
 """The note: what its writer is shown, how it is recognised again, what is quoted without a model."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hermes_agent.agent.compaction.shorten import asked, clipped, earlier, portions, quoted, shown, trimmed
 from hermes_agent.core.messages import File, Image, Message, Origin, Role, Text, Thinking, ToolCall, ToolResult, said

@@ -9,8 +9,7 @@ from hermes_agent.core.events import Compacted, Notice
 from hermes_agent.core.messages import Role
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from tests.agent.compaction.harness import Small, Window, small
-from tests.agent.harness import Call as Asked
-from tests.agent.harness import interrupted
+from tests.agent.harness import Call as Asked, interrupted
 
 KEPT: list[str] = []
 

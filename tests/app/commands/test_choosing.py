@@ -27,7 +27,7 @@ async def test_the_level_reaches_the_model(tmp_path):
     async with place(tmp_path, counting) as here:
         await here.text("/reasoning low")
         await here.say("Hi")
-        agent = here.runtime.build
+        agent = here.runtime.snapshots.apart
         async with here.runtime.hermes.holding(here.record.id) as journal, agent(here.record, journal) as made:
             assert made.effort == "low"
 

@@ -149,7 +149,7 @@ async def test_a_process_that_lives_long_begins_by_itself(tmp_path: Path):
 async def test_a_review_that_looks_a_skill_through_does_not_use_it(tmp_path: Path):
     async with kept_home(tmp_path) as kept:
         await kept.make("make-tea")
-        tools = kept.here.runtime.learner.writers(kept.here.record).tools(Backing())
+        tools = kept.here.runtime.learner.work.writers(kept.here.record).tools(Backing())
         beside = OtherWriters(key="k", session=kept.here.record.id, workspace="", speaker="")
         await tools["skill_view"].run({"name": "make-tea"}, beside)
         assert kept.here.runtime.skills.usage.all() == {}

@@ -18,7 +18,7 @@ async def test_a_write_after_a_strange_file_is_put_aside_and_one_before_it_is_li
         (proposal,) = await here.runtime.store.proposals.waiting()
         view = await here.runtime.hermes.view(here.record.id)
         results = [part for message in view.messages for part in message.parts if isinstance(part, ToolResult)]
-        await here.runtime.learner.learned.approve(proposal.name)
+        await here.runtime.learner.work.learned.approve(proposal.name)
 
     assert (proposal.why, proposal.item) == (Why.OUTSIDE, "MEMORY.md")
     assert PutAside.kind in results[-1].text

@@ -19,7 +19,7 @@ async def test_writers_find_the_file_that_a_draft_would_change(tmp_path):
     (folder / "references").mkdir()
     (folder / "references/a.md").write_text("more")
     async with learning_place(tmp_path, Script([Say("Hi.")])) as here:
-        writers = here.runtime.learner.writers(here.record)
+        writers = here.runtime.learner.work.writers(here.record)
         assert isinstance(writers, HomeWriters)
         assert writers.is_owner
 

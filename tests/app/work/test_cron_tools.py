@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.app.work.cron import CronTools
 from hermes_agent.app.work.cron_drafts import Draft
 from hermes_agent.app.work.cron_jobs import CronService
-from hermes_agent.app.work.cron_tools import CronTools
 from hermes_agent.core.chat import Conversation, Principal, Standing, Standings
 from hermes_agent.core.errors import HermesError, Refused, ToolError
 from hermes_agent.core.mandate import Mandate, Work

@@ -1,5 +1,4 @@
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from wcwidth import wcswidth
 
 from hermes_agent.cli.chat.text import CONTROL, DIM, RED, clean, elapsed, hanging, one_line, paint, plain, wrapped

@@ -1,7 +1,6 @@
 from dataclasses import replace
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hermes_agent.agent.loop import STILL_CUT
 from hermes_agent.cli.chat.begin import as_written

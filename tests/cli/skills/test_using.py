@@ -84,7 +84,7 @@ async def runtime(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
 
 
 async def test_in_the_chat_they_begin_with_the_first_message_alone(runtime: System):
-    await runtime.learner.learned.adopt("cup", "")
+    await runtime.learner.work.learned.adopt("cup", "")
     talk = ChatSession(runtime, Invocation(skills="cup"))
     await talk.open()
     for words in ("What now?", "And now?"):

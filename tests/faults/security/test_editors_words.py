@@ -24,8 +24,7 @@ from tests.app.place import settle_home
 from tests.faults.security.lessons import PAYLOADS, disguised
 from tests.faults.security.test_labels import live
 from tests.learning.harness import Script, note, skill
-from tests.mcp_server.clients import connected as client_of
-from tests.mcp_server.clients import said
+from tests.mcp_server.clients import connected as client_of, said
 
 FORMS = [form for text in PAYLOADS for form in disguised(text).values()]
 ROOMY = "memory:\n  memory_char_limit: 100000\n  user_char_limit: 100000\n  nudge_interval: 1\n"

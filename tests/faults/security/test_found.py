@@ -135,7 +135,7 @@ async def test_a_prompt_with_words_that_nobody_known_wrote_teaches_nothing_until
         outside = fenced.partition(PAYLOAD)[0]
         assert outside.rfind("<outside>") > outside.rfind("</outside>")
 
-        await here.runtime.learner.learned.adopt(name, "")
+        await here.runtime.learner.work.learned.adopt(name, "")
         await here.type("/new")
         await here.say("What is the time?")
         assert live(tmp_path) != before
@@ -145,7 +145,7 @@ async def test_a_prompt_with_words_that_nobody_known_wrote_teaches_nothing_until
 async def test_what_the_owner_undoes_or_edits_is_the_homes_own_again(tmp_path: Path):
     async with learning_place(tmp_path, Script([note(OWN), Say("Kept.")])) as here:
         await here.say("Remember when the report goes out")
-        learned, notes = here.runtime.learner.learned, here.runtime.store.versions
+        learned, notes = here.runtime.learner.work.learned, here.runtime.store.versions
         KINDS["note"](tmp_path / "home", tmp_path)
         await learned.undoing.notice()
         assert await notes.is_found(Kind.MEMORY, "MEMORY.md")

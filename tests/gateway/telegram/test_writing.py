@@ -5,8 +5,7 @@ from pathlib import Path
 from time import perf_counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hermes_agent.core.chat import Attachment, Button, Conversation
 from hermes_agent.gateway.channel import Channel, MessageGone, NeverHere, Part

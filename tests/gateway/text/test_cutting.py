@@ -4,8 +4,7 @@ import re
 from time import process_time
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from hermes_agent.gateway.channel import Unit
 from hermes_agent.gateway.text.cutting import cut, size_in

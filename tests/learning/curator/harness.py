@@ -69,7 +69,7 @@ class Kept:
 
     @property
     def curating(self) -> Curating:
-        return self.here.runtime.learner.curating
+        return self.here.runtime.learner.work.curating
 
     def writer(self, days: float = 0.0) -> Writer:
         """What writes as of so many days from now."""
@@ -102,7 +102,7 @@ class Kept:
     def ahead(self, days: float) -> None:
         """The curator lives so many days from now on."""
         self.here.runtime.snapshots.now.needs.put(Clock, Shifted(days))
-        self.here.runtime.learner.__dict__.pop("_work", None)
+        self.here.runtime.learner.__dict__.pop("work", None)
 
     def tree(self) -> dict[str, bytes]:
         """Every file of a skill, by its path, with whether it may be run."""

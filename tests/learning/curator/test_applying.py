@@ -37,7 +37,7 @@ async def applying(kept: Kept, steps: list[Step], past: tuple[QueryHistory, ...]
         store=kept.here.runtime.store,
         writer=writer,
         usage=kept.here.runtime.skills.usage,
-        proposing=kept.here.runtime.learner.proposing,
+        proposing=kept.here.runtime.learner.work.proposing,
         claim=claim,
         plan=plan,
         asks=False,

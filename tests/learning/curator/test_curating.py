@@ -84,7 +84,7 @@ async def test_what_a_person_wrote_is_patched_after_their_yes_alone(tmp_path: Pa
         (waiting,) = await kept.here.runtime.store.proposals.waiting()
         assert ([each.state for each in run.changes], waiting.why) == (["waits"], Why.PROTECTED)
 
-        await kept.here.runtime.learner.learned.approve(waiting.name)
+        await kept.here.runtime.learner.work.learned.approve(waiting.name)
         assert b"Pour the water over" in kept.tree()["mine-tea/SKILL.md"]
 
 
@@ -212,7 +212,7 @@ async def test_where_everything_is_asked_for_first_nothing_is_done_without_a_yes
             ("write_file", "make-tea"),
             ("delete", "brew-tea"),
         ]
-        learned = kept.here.runtime.learner.learned
+        learned = kept.here.runtime.learner.work.learned
         assert "together with p2, p4" in await learned.show("p3")
         assert "together" not in await learned.show("p1")
 
@@ -233,7 +233,7 @@ async def test_of_a_join_that_does_not_fit_any_more_nothing_is_put_aside(tmp_pat
         await looked(kept)
         await kept.curating.run()
         shutil.rmtree(kept.here.runtime.skills.home / "make-tea")
-        learned = kept.here.runtime.learner.learned
+        learned = kept.here.runtime.learner.work.learned
 
         with pytest.raises(HermesError, match="p1 is still open"):
             await learned.approve("p2")
@@ -273,7 +273,7 @@ async def test_the_money_of_a_pass_stands_in_the_account_and_in_the_ledger_of_us
         await looked(kept)
         run = await kept.curating.run()
         rows = await kept.here.runtime.store.usage.rows("")
-        stats = stats_lines(await kept.here.runtime.learner.learned.brought())
+        stats = stats_lines(await kept.here.runtime.learner.work.learned.brought())
         assert ([row.purpose for row in rows], run.calls) == (["curator", "curator"], 2)
         assert any(line.startswith("curator: 2 ended") and "2 model calls" in line for line in stats)
 
@@ -288,7 +288,7 @@ async def test_versions_of_a_pass_are_the_curators_and_can_be_undone_one_by_one(
         version = await kept.here.runtime.store.versions.get(number)
         assert version is not None
         assert (version.change.author, version.change.kind) == (Author.CURATOR, Kind.SKILL)
-        await kept.here.runtime.learner.learned.undo(str(number), "cli:me")
+        await kept.here.runtime.learner.work.learned.undo(str(number), "cli:me")
         assert kept.tree() == before
         with pytest.raises(HermesError, match="There is no pass"):
             await kept.curating.rollback("20000101-000000")

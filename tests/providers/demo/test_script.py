@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hermes_agent.core.messages import Message, Role, StopReason, Usage, said
 from hermes_agent.providers.demo.script import Answer, Call, Heard, PrefixCache, Say, Think, call_id, chunks, count

@@ -1,8 +1,7 @@
 """A text in two halves is one text, with nothing said twice."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hermes_agent.core.errors import Unreachable
 from hermes_agent.core.messages import (

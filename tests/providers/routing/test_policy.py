@@ -3,8 +3,7 @@
 import inspect
 from dataclasses import replace
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hermes_agent.core import errors
 from hermes_agent.core.errors import (

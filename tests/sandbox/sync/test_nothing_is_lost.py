@@ -12,8 +12,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from hermes_agent.sandbox.place import PlaceFailed

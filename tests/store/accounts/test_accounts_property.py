@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from hermes_agent.core.messages import Usage
 from hermes_agent.core.spending import NANO, Bid, Grant, Limit, Rules, Scope, nanos

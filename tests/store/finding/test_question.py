@@ -3,8 +3,7 @@
 from datetime import datetime
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
+from hypothesis import given, strategies as some
 
 from hermes_agent.store.finding.question import Question, dated, understood
 

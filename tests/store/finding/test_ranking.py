@@ -1,7 +1,6 @@
 """The order of what was found."""
 
-from hypothesis import example, given
-from hypothesis import strategies as some
+from hypothesis import example, given, strategies as some
 
 from hermes_agent.core.messages import Role
 from hermes_agent.store.finding.question import understood

@@ -4,8 +4,7 @@ import re
 
 import apsw
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
+from hypothesis import given, strategies as some
 
 from hermes_agent.store.finding.terms import (
     FULL_MESSAGES,

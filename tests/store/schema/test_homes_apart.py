@@ -14,7 +14,7 @@ from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.learning.jobs import OVERLAPPED
 from hermes_agent.store.transaction import Dialect, Row
-from hermes_agent.store.work.card_runs import DISPATCHES, NEW
+from hermes_agent.store.work.card_runs import NEW
 from hermes_agent.store.work.goals import State
 from hermes_agent.store.workers import Timings
 from hermes_agent.testing.clock import FakeClock
@@ -104,7 +104,6 @@ ROOTS = (
     "card",
     "card_run",
     "card_watch",
-    "card_dispatcher",
 )
 INHERITED = {
     "entry": "its session's",
@@ -114,6 +113,7 @@ INHERITED = {
     "removal": "its session's",
     "learning_count": "its session's",
     "passage": "its session's",
+    "card_dispatcher": "written no more",
     "card_link": "its cards'",
     "card_event": "its card's",
     "card_file": "its card's",
@@ -171,7 +171,6 @@ async def settle(store: Store) -> None:
     await store.boards.watch("board:main", "telegram:dm:2")
     run = (card.id, 1, "work", "", "", f"board/{card.id}-1", 1.0)
     await store.write(lambda tx: tx.run(NEW, *run))
-    await store.write(lambda tx: tx.run(DISPATCHES, "nobody"))
 
 
 async def rows_of(store: Store, home: int) -> dict[str, list[Row]]:

@@ -201,12 +201,10 @@ async def test_adopting_fences_whoever_claimed(store: Store, open_another: OpenA
 
     held = await worker.card_runs.adopt(card.id, card.epoch, mine)
 
-    await worker.card_runs.check(card.id, held.epoch)
     await worker.card_runs.progress(card.id, held.epoch, "half")
     assert [run.note for run in await store.card_runs.of(card.id)] == ["half"]
-    for attempt in (store.card_runs.check(card.id, card.epoch), store.card_runs.progress(card.id, card.epoch)):
-        with pytest.raises(LostLease):
-            await attempt
+    with pytest.raises(LostLease):
+        await store.card_runs.progress(card.id, card.epoch)
     with pytest.raises(LostLease, match="claimed anew"):
         await store.card_runs.adopt(card.id, card.epoch, mine)
 
@@ -264,17 +262,8 @@ async def test_a_card_that_never_ran_can_be_removed(store: Store):
     assert [row.id for row in await store.boards.list_cards()] == [ran.id]
 
 
-async def test_somebody_dispatches_only_while_it_lives(open_another: OpenAnother):
-    first, peer = await open_another(timings=SOON), await open_another(timings=SOON)
-    assert not await peer.card_runs.is_dispatched()
-    await first.card_runs.enter()
-    assert await peer.card_runs.is_dispatched()
-    await first.workers.leave()
-    assert not await peer.card_runs.is_dispatched()
-
-
 async def test_time_brings_the_next_look(store: Store):
     assert await store.card_runs.next_due("", 60.0, 60.0) is None
     await create(store, status=Status.BLOCKED, ready_at=5.0)
     assert await store.card_runs.next_due("", 60.0, 60.0) == 5.0
-    assert len(await store.card_runs.overdue()) == 1
+    assert len(await store.card_runs.overdue(store.clock.now())) == 1

@@ -3,8 +3,7 @@
 from time import perf_counter
 
 from hermes_agent.store.database import Store
-from hermes_agent.store.work.card_reading import CardReading
-from hermes_agent.store.work.card_runs import RunReading
+from hermes_agent.store.work.board import CardReading
 from hermes_agent.store.work.cards import Card, Status
 
 
@@ -44,7 +43,6 @@ async def test_a_list_of_ten_thousand_cards_is_quick(store: Store, full: bool):
 
 
 async def test_only_what_may_start_now_waits_for_a_dispatcher(store: Store):
-    assert isinstance(store.card_runs, RunReading)
     ready = await create(store)
     for more in ({"ready_at": 9e12}, {"status": Status.BLOCKED}, {"host": "elsewhere"}):
         await create(store, **more)

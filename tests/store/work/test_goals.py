@@ -7,8 +7,7 @@ import pytest
 from hermes_agent.core.errors import LostLease
 from hermes_agent.store.database import Store
 from hermes_agent.store.transaction import Transaction
-from hermes_agent.store.work.goal_rounds import MOST_ATTEMPTS
-from hermes_agent.store.work.goals import Check, Criterion, Goal, Kind, State
+from hermes_agent.store.work.goals import MOST_ATTEMPTS, Check, Criterion, Goal, Kind, State
 from hermes_agent.work.goals.desk import criterion_of
 from tests.databases import OpenAnother
 from tests.store.made import SOON, add, die, mail, session

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hermes_agent.core.errors import BadArguments, Refused, StaleWrite, ToolError
 from hermes_agent.tools.files.patching import FilePatch, Hunk, apply_hunks, parse_patch

@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hermes_agent.core.errors import StaleWrite, ToolError
 from hermes_agent.tools.files.guard import Guard, ReadLog, content_hash

@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from hermes_agent.host.inbound.listener import Listening as Server
-from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.listener import Listening as Server, serve
 from hermes_agent.host.inbound.message import Cut, Request, Response
 
 

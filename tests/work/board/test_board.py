@@ -11,10 +11,10 @@ from hermes_agent.core.errors import HermesError, LostLease, UnknownCard
 from hermes_agent.core.messages import Origin
 from hermes_agent.store.database import open_store
 from hermes_agent.store.work.cards import Reason, Status
-from hermes_agent.work.board import files
 from hermes_agent.work.board.new_cards import LONGEST_BODY, MAIN, NewCard
 from hermes_agent.work.board.rules import By, NotMoved, Order, Role, Verb
 from hermes_agent.work.board.worker import adopt
+from hermes_agent.work.board.workspaces import LARGEST
 from tests.store.made import SOON, die
 from tests.work.board.boards import ANNA, ME, board_at, claimed, ended, held, made, opened, text
 from tests.work.board.test_tools import bench
@@ -177,7 +177,7 @@ async def test_files_are_copied_and_only_files(tmp_path: Path):
     (folder / "up").symlink_to("/etc")
     (tmp_path / "outside").write_text("o")
     os.mkfifo(folder / "pipe")
-    os.truncate(os.open(folder / "huge", os.O_CREAT | os.O_WRONLY), files.LARGEST + 1)
+    os.truncate(os.open(folder / "huge", os.O_CREAT | os.O_WRONLY), LARGEST + 1)
     async with opened(tmp_path) as board:
         card = await made(board)
         by = await held(board, str(folder))

@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hermes_agent.core.errors import LostLease, UnknownCard
 from hermes_agent.store.work.cards import COMMAND, HUMAN, PROFILE, Card, Ending, Reason, Status

@@ -31,9 +31,8 @@ from hermes_agent.store.workers import Timings
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.testing.place import FakePlace
 from hermes_agent.work.cron.ending import Endings, Result
-from hermes_agent.work.cron.firing import MOST_ATTEMPTS, RECHECK, Dismissed, Firing, Ready
+from hermes_agent.work.cron.firing import MOST_ATTEMPTS, RECHECK, Dismissed, Firing, Ready, Scripts
 from hermes_agent.work.cron.schedule import parse
-from hermes_agent.work.cron.scripts import Scripts
 from tests.store.made import mail
 
 NOW = 1_764_244_800.0

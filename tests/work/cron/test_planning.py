@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.store.work.cron.records import CatchUp, Instant, InstantState, Job, Overlap, Plan, Planned
-from hermes_agent.work.cron.planning import MOST_AHEAD, delay_of, first_to_run, plan
-from hermes_agent.work.cron.schedule import parse
+from hermes_agent.work.cron.schedule import MOST_AHEAD, delay_of, first_to_run, parse, plan
 
 NOW = 1_764_244_800.0  # 2025-11-27 12:00 UTC
 DAY = 86_400

@@ -8,7 +8,7 @@ from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.place import Command
 from hermes_agent.store.work.cron.records import Instant
 from hermes_agent.testing.place import FakePlace
-from hermes_agent.work.cron.scripts import LARGEST, Broken, Output, Scripts, command_of
+from hermes_agent.work.cron.firing import LARGEST, Broken, Output, Scripts, command_of
 
 INSTANT = Instant(job="j1", due=100)
 

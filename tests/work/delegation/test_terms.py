@@ -10,8 +10,7 @@ from hermes_agent.core.errors import BadArguments, Refused
 from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.core.spending import Limit, Scope
 from hermes_agent.store.sessions import Session
-from hermes_agent.work.delegation.settings import DelegationSettings
-from hermes_agent.work.delegation.terms import (
+from hermes_agent.work.delegation.delegation import (
     LEAST,
     NEVER,
     WORKER,
@@ -22,6 +21,7 @@ from hermes_agent.work.delegation.terms import (
     mandate_of_child,
     narrowed,
 )
+from hermes_agent.work.delegation.settings import DelegationSettings
 
 KNOWN = ("files", "shell", "code", "web", "todo", "skills", "memory", "recall", "clarify", "sending", "delegation")
 SETTINGS = DelegationSettings()

@@ -4,8 +4,8 @@ from hermes_agent.app.work import GOALS
 from hermes_agent.app.work.goals import GoalWork, whose_goals
 from hermes_agent.core.chat import Conversation
 from hermes_agent.store.work.goals import Criterion, Goal, Kind, State
+from hermes_agent.work.goals.checks import SYSTEM
 from hermes_agent.work.goals.desk import Whose, Wish
-from hermes_agent.work.goals.judge import SYSTEM
 from tests.app.place import Place
 
 JUDGE = SYSTEM[:30]

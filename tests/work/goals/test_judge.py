@@ -8,7 +8,7 @@ import pytest
 from hermes_agent.core.events import Entry, Replied, ToolEnded
 from hermes_agent.core.messages import Message, Role, StopReason, Text, ToolCall, ToolResult, Usage
 from hermes_agent.store.work.goals import Criterion, Goal, Kind
-from hermes_agent.work.goals.judge import MOST_SHOWN, OWN_WORDS, judged, question_of, records_of
+from hermes_agent.work.goals.checks import MOST_SHOWN, OWN_WORDS, judged, question_of, records_of
 
 WORDS = Criterion(kind=Kind.JUDGE, text="It reads well.")
 GOAL = Goal(id="g_000001", principal="owner", text="Write it.", created=1.0, criteria=(WORDS,))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.work.goals.proof import proof_in
+from hermes_agent.work.goals.checks import proof_in
 
 
 @pytest.mark.parametrize(

@@ -117,11 +117,6 @@ def find_command(line: str) -> tuple[Command, str] | None:
     return command_of(name), rest.strip()
 
 
-def is_alias(line: str) -> bool:
-    """Whether a line calls a command by another name, which a skill may have too: then the skill is meant."""
-    return line.strip().partition(" ")[0][1:] in ALIASES
-
-
 def command_of(name: str) -> Command:
     """A command of the table."""
     command: Command = late(COMMANDS[name])
@@ -139,7 +134,8 @@ async def perform(desk: Desk) -> Done | None:
     if found is None:
         return None
     command, rest = found
-    if is_alias(desk.inbound.text) and (submit := await _skill(desk)) is not None:
+    is_alias = desk.inbound.text.strip().partition(" ")[0][1:] in ALIASES  # A skill of that name is meant then.
+    if is_alias and (submit := await _skill(desk)) is not None:
         return Done(submit=submit)
     if desk.busy and not command.while_running:
         raise HermesError(f"`/{command.name}` does not work during a run. `/stop` ends the run.")

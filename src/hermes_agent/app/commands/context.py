@@ -76,7 +76,10 @@ async def unpin(desk: Desk, rest: str) -> Done:
 
 
 async def _shorten(desk: Desk, focus: str) -> bool:
-    async with desk.hermes.holding(desk.record.id) as journal, desk.runtime.build(desk.record, journal) as agent:
+    async with (
+        desk.hermes.holding(desk.record.id) as journal,
+        desk.runtime.snapshots.apart(desk.record, journal) as agent,
+    ):
         if agent.compactor is None:
             return False
         return await agent.compactor.asked(journal.session, journal, agent.model.window, focus)

@@ -6,14 +6,7 @@ from hermes_agent.app.chats.people import may
 from hermes_agent.app.chats.settings import ChannelSettings
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import Command, Desk, Done, command, command_of
-from hermes_agent.app.operations.costs import (
-    LimitLine,
-    Total,
-    cached_share,
-    dollars,
-    list_limits,
-    session_totals,
-)
+from hermes_agent.app.operations.costs import LimitLine, Total, cached_share, dollars, list_limits, session_totals
 
 WIDEST_USE = 28
 """Columns of the words of commands in /help."""

@@ -24,15 +24,7 @@ from hermes_agent.learning.curator import report
 from hermes_agent.learning.curator.applying import Places, rollback
 from hermes_agent.learning.curator.curating import Curator, What
 from hermes_agent.learning.curator.history import there
-from hermes_agent.learning.curator.plan import (
-    Age,
-    Candidate,
-    CuratorJournal,
-    JournalFile,
-    brought_back,
-    paused,
-    survey,
-)
+from hermes_agent.learning.curator.plan import Age, Candidate, CuratorJournal, JournalFile, brought_back, paused, survey
 from hermes_agent.learning.curator.report import Run
 from hermes_agent.learning.curator.tools import grade
 from hermes_agent.learning.drafts import Gate

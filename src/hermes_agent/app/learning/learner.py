@@ -23,11 +23,8 @@ from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 
 if TYPE_CHECKING:
-    from hermes_agent.app.learning.curating import Curating
-    from hermes_agent.app.learning.work import HomeWriters, LearningWork
+    from hermes_agent.app.learning.work import LearningWork
     from hermes_agent.learning.jobs import Jobs
-    from hermes_agent.learning.learned import Learned, Undoing
-    from hermes_agent.learning.proposing import Proposing
 
 PUT_ASIDE = '"kind": "put_aside"'
 
@@ -81,7 +78,7 @@ class Learner:
         async def look() -> None:
             again = None
             try:
-                again = await self.curating.when_idle()
+                again = await self.work.curating.when_idle()
             finally:
                 self.rest(again)
 
@@ -93,7 +90,7 @@ class Learner:
         results = (part for message in view.messages for part in message.parts if isinstance(part, ToolResult))
         chats = Conversation.parse(record.conversation).chat_kind == "dm"
         if not self._taped and (chats or any(PUT_ASIDE in result.text for result in results)):
-            self._asking = spawn(self._work.ask(record, view.began), name="ask what to keep")
+            self._asking = spawn(self.work.ask(record, view.began), name="ask what to keep")
         if self._rung and self.works:
             self._rung, self.reviewing = False, self.jobs
             self.jobs.ring()
@@ -112,7 +109,7 @@ class Learner:
         """Wait for running jobs, after `leave`. Returns whether queued jobs are left for the next snapshot."""
         if self._looking is not None and not self._looking.done():
             await asyncio.wait((self._looking,))
-        if "_work" not in self.__dict__:
+        if "work" not in self.__dict__:
             return self._rung
         await self.jobs.finish()
         return True
@@ -126,42 +123,19 @@ class Learner:
             await asyncio.wait((self._looking,))
         if self._asking is not None:
             await asyncio.wait((self._asking,))
-        if "_work" in self.__dict__:
+        if "work" in self.__dict__:
             await self.jobs.close()
 
     @cached_property
-    def _work(self) -> LearningWork:
+    def work(self) -> LearningWork:
+        """What runs the jobs, and what they write with; made when first needed."""
         made: LearningWork = late(WORK)(self._needs, self._auxiliary, self._tools)
         return made
 
     @property
     def jobs(self) -> Jobs:
         """The job runner of this process."""
-        return self._work.jobs
-
-    @property
-    def curating(self) -> Curating:
-        """The skill curator."""
-        return self._work.curating
-
-    @property
-    def proposing(self) -> Proposing:
-        """The proposals that wait for a person."""
-        return self._work.proposing
-
-    @property
-    def undoing(self) -> Undoing:
-        """The undo of learned changes."""
-        return self._work.undoing
-
-    @property
-    def learned(self) -> Learned:
-        """The list of learned changes, for the person."""
-        return self._work.learned
-
-    def writers(self, record: SessionRecord) -> HomeWriters:
-        """The tools of a review of this conversation."""
-        return self._work.writers(record)
+        return self.work.jobs
 
 
 class Counting:

@@ -45,10 +45,9 @@ from hermes_agent.sandbox.place import Command, Place, PlaceFailed
 from hermes_agent.skills.format import inside
 from hermes_agent.skills.skill import FILE, MOST, Layer
 from hermes_agent.store.database import Store
-from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind
+from hermes_agent.store.learning.jobs import Job, JobKind
 from hermes_agent.store.learning.proposals import Proposal
-from hermes_agent.store.sessions import Session
-from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.store.sessions import Session, Session as SessionRecord
 from hermes_agent.store.versions import Author, Backing, By, Kind
 from hermes_agent.tools.schema import collect
 
@@ -98,7 +97,7 @@ class LearningWork:
         does: dict[JobKind, Does] = {
             JobKind.REVIEW: reviewer,
             JobKind.RETRACT: retracting,
-            JobKind.CURATOR: self._curate,
+            JobKind.CURATOR: lambda claim: self.curating.curator(claim),
         }
         if self._skills.place is not None:
             does[JobKind.PROBE] = self._probing(self._skills.place)
@@ -113,9 +112,6 @@ class LearningWork:
             proposing=self.proposing,
             passes=Probes(place=place, tools=self._tools, ids=self._ids),
         )
-
-    async def _curate(self, claim: Claim) -> Account:
-        return await self.curating.curator(claim)
 
     def writers(self, record: SessionRecord) -> HomeWriters:
         """The tools of a review of this conversation."""

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from hermes_agent.host.paths import Home
     from hermes_agent.store.database import Store
 
-    HomeSystem: TypeAlias = "OfflineSystem | System"
-    """What an operation needs that starts no run."""
-
+HomeSystem: TypeAlias = "OfflineSystem | System"
+"""What an operation needs that starts no run."""
 S = TypeVar("S", bound="HomeSystem", covariant=True)
 
 

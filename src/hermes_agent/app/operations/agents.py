@@ -15,13 +15,12 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import Origin
 from hermes_agent.host.late import late
 from hermes_agent.store.work.children import Child
+from hermes_agent.work.delegation.delegation import DELEGATION, Task
 from hermes_agent.work.delegation.report import Report, log_of, report_of, shown
-from hermes_agent.work.delegation.terms import DELEGATION, Task
-from hermes_agent.work.delegation.tools import Wish, named
+from hermes_agent.work.delegation.tools import DelegationTools, Wish, named
 
 if TYPE_CHECKING:
     from hermes_agent.app.system import System
-    from hermes_agent.work.delegation.tools import DelegationTools
 
 ALL = "all"
 PARENTS = "hermes_agent.app.work.delegation:Parents"

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
-from hermes_agent.app.operations.access import Noun, place, verb
+from hermes_agent.app.operations.access import Access, HomeSystem, Noun, place, verb
 from hermes_agent.app.process import APPROVALS
 from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.tools.permission.remembered import Approval, RememberedFile
-
-if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access, HomeSystem
 
 OWNERS = "Only the owner sees and withdraws what was allowed for good."
 

@@ -7,27 +7,21 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from hermes_agent.app.manifest import TOOLSETS
+from hermes_agent.app.operations.access import Access, HomeSystem
 from hermes_agent.app.work.board import opened_board
 from hermes_agent.core.chat import Conversation, Standing
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.paths import read_small
-from hermes_agent.store.work.cards import Card as Card
-from hermes_agent.store.work.cards import CardEvent, CardFile, CardRun, Reason, Status
-from hermes_agent.store.work.cards import CardRow as CardRow
+from hermes_agent.store.work.cards import Card as Card, CardEvent, CardFile, CardRow as CardRow, CardRun, Reason, Status
 from hermes_agent.tools.surfaces import check_toolset
 from hermes_agent.work.board.beads import Plan, exported, import_issues, read_issues
-from hermes_agent.work.board.board import Board
-from hermes_agent.work.board.board import CardView as CardView
+from hermes_agent.work.board.board import Board, CardView as CardView
 from hermes_agent.work.board.new_cards import MAIN, NewCard, assignee_of, meant
-from hermes_agent.work.board.rules import By, Order, Role
-from hermes_agent.work.board.rules import Verb as Act
-
-if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access, HomeSystem
+from hermes_agent.work.board.rules import By, Order, Role, Verb as Act
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -106,8 +100,13 @@ async def list_cards(
             limit=MOST + 1,
         )
         notices = [f"More than {MOST:,} cards: name a status, board or assignee."] if len(rows) > MOST else []
-        notices += [] if await found.runs.is_dispatched() else [NOBODY]
+        notices += filter(None, [await _unserved(found)])
         return Listing(cards=rows[:MOST], notice=" ".join(notices))
+
+
+async def _unserved(board: Board) -> str:
+    """A sentence where no living process starts cards; else empty."""
+    return "" if board.settings.dispatch and await board.store.activity.serving() else NOBODY
 
 
 def on_board(
@@ -217,7 +216,7 @@ async def count_cards(access: Access[HomeSystem]) -> Counts:
         boards: dict[str, dict[str, int]] = {}
         for name, status, count in await board.cards.stats():
             boards.setdefault(name, {})[status] = count
-        return Counts(boards=boards, notice="" if await board.runs.is_dispatched() else NOBODY)
+        return Counts(boards=boards, notice=await _unserved(board))
 
 
 async def import_cards(access: Access[HomeSystem], path: str, apply: bool = False, board: str = MAIN) -> Plan:

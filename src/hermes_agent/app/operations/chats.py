@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.chats.settings import ChannelSettings, place_named
-from hermes_agent.app.operations.access import Noun, option, place, verb
+from hermes_agent.app.operations.access import Access, HomeSystem, Noun, option, place, verb
 from hermes_agent.core.chat import Content, Letter, Slot, SlotState
 from hermes_agent.core.clock import Clock, RandomIds
 from hermes_agent.core.dataclass import dataclass
@@ -16,7 +16,6 @@ from hermes_agent.core.errors import HermesError, StoreError
 from hermes_agent.host.config_edit import set_value
 
 if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access, HomeSystem
     from hermes_agent.store.pairing import Known, Pairing
 
 GLANCE = 0.2

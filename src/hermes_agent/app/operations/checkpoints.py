@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hermes_agent.app.operations.access import Kind, Noun, option, place, verb
+from hermes_agent.app.operations.access import Access, HomeSystem, Kind, Noun, option, place, verb
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.paths import Home, current_folder
 from hermes_agent.tools.checkpoints.checkpoints import Checkpoint, Checkpoints, Restored
 from hermes_agent.tools.settings import CheckpointSettings
-
-if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access, HomeSystem
 
 FOLDER = "checkpoints"
 SAME = "Nothing changed since."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes_agent.app.operations.access import Access
 from hermes_agent.app.snapshot import APPROVE, EFFORT, TOOLSETS
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
@@ -14,7 +15,6 @@ from hermes_agent.providers.vendor import LEVELS as LEVELS
 from hermes_agent.tools.permission.unasked import AUTO_EDIT as AUTO_EDIT
 
 if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access
     from hermes_agent.app.system import System
 
 PLAN = "plan"

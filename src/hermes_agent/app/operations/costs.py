@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
+from hermes_agent.app.operations.access import Access, HomeSystem
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import Usage
 from hermes_agent.core.spending import NANO, Limit, Scope, Standing, Unit, amount, day_of
 from hermes_agent.store.accounts import Owner
-from hermes_agent.store.usage import LAST_TIME as LAST_TIME
-from hermes_agent.store.usage import GroupBy as GroupBy
-from hermes_agent.store.usage import Total as Total
+from hermes_agent.store.usage import LAST_TIME as LAST_TIME, GroupBy as GroupBy, Total as Total
 
 if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access, HomeSystem
     from hermes_agent.app.operations.sessions import SessionRecord
     from hermes_agent.store.breaks import Break as Break
     from hermes_agent.store.database import Store

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hermes_agent.app.manifest import TOOLSETS
-from hermes_agent.app.operations.access import Argument, Kind, Noun, option, place, verb
+from hermes_agent.app.operations.access import Access, Argument, HomeSystem, Kind, Noun, option, place, verb
 from hermes_agent.app.operations.skills import EVERY, open_skills
-from hermes_agent.app.work.cron_blueprints import BlueprintFacts, blueprint_facts, blueprint_line, filled_in
-from hermes_agent.app.work.cron_drafts import Draft
+from hermes_agent.app.work.cron_drafts import BlueprintFacts, Draft, blueprint_facts, blueprint_line, filled_in
 from hermes_agent.app.work.cron_imports import Imported, import_jobs, imported_text
 from hermes_agent.app.work.cron_jobs import CronService, InstantFacts, JobFacts, job_line, job_text, run_line
 from hermes_agent.core.chat import Standing
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.work.cron.records import InstantState, Job, JobState
 from hermes_agent.work.cron.schedule import instants, local
-
-if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access, HomeSystem
 
 NONE = "none"
 NOT_SAID = -1
@@ -192,7 +188,7 @@ def _draft(**given: Any) -> Draft:  # noqa: ANN401  what options gave
         said["agent"] = False
     if said.pop("loud", False):
         said["quiet"] = False
-    return Draft(**said)
+    return said
 
 
 def _text(name: str, about: str) -> Argument:

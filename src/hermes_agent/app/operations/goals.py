@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from hermes_agent.app.operations.access import Noun, option, place, verb
+from hermes_agent.app.operations.access import Access, Noun, option, place, verb
 from hermes_agent.app.work import GOALS, whose
 from hermes_agent.core.chat import Conversation, Standing
 from hermes_agent.core.errors import HermesError
@@ -16,11 +16,10 @@ from hermes_agent.core.section import short_hash
 from hermes_agent.core.spending import NANO, Scope
 from hermes_agent.host.tasks import spawn
 from hermes_agent.store.work.goals import Check, Criterion, Goal, Kind, State
+from hermes_agent.work.goals.checks import proof_in
 from hermes_agent.work.goals.desk import Whose, Wish, criterion_of, moment_of
-from hermes_agent.work.goals.proof import proof_in
 
 if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access
     from hermes_agent.app.system import System
     from hermes_agent.app.work.goals import GoalWork
     from hermes_agent.store.sessions import Session as SessionRecord

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from hermes_agent.app.memory_provider import MemoryProvider
+from hermes_agent.app.operations.access import Access, HomeSystem
 from hermes_agent.app.toolkit import needs_without_store
 from hermes_agent.core.chat import Slot
 from hermes_agent.core.clock import Clock
@@ -15,9 +15,6 @@ from hermes_agent.host.secrets import Secrets
 from hermes_agent.memory.settings import Person
 from hermes_agent.store.database import Store
 from hermes_agent.store.health import Health, examine
-
-if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access, HomeSystem
 
 WEEK = 7 * 86_400.0
 ANSWER_SECONDS = 5.0

@@ -6,19 +6,17 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.operations.access import Kind, Noun, option, place, verb
+from hermes_agent.app.operations.access import Access, Kind, Noun, option, place, verb
 from hermes_agent.app.operations.skills import pin_skill
 from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.learning.curator.report import Run, summary
-from hermes_agent.learning.learned import line_of, stats_lines, together_with
+from hermes_agent.learning.learned import Learned, line_of, stats_lines, together_with
 from hermes_agent.learning.proposing import title_of
 
 if TYPE_CHECKING:
     from hermes_agent.app.learning.curating import Curating
-    from hermes_agent.app.operations.access import Access
     from hermes_agent.app.system import System
-    from hermes_agent.learning.learned import Learned
     from hermes_agent.store.versions import Version
 
 
@@ -45,7 +43,7 @@ class LearnedRow:
 def learned(access: Access[System]) -> Learned:
     """The ledger of learned changes. Raises `HermesError` unless the owner asks."""
     access.check_owner("Only the owner may see and change lessons.")
-    return access.system.learner.learned
+    return access.system.learner.work.learned
 
 
 async def list_learned(access: Access[System], limit: int = 200) -> list[LearnedRow]:
@@ -87,11 +85,6 @@ def _row(version: Version) -> LearnedRow:
     )
 
 
-async def undo_learned(access: Access[System], name: str = "") -> str:
-    """Undo a change (empty: the newest not made by a person). Returns what was done. Raises `HermesError`."""
-    return await learned(access).undo(name, access.who.key)
-
-
 async def explain_turn(access: Access[System], turn: int, session: str = "") -> list[str]:
     """Show which lessons a turn used, in this conversation or the latest. Raises `HermesError`."""
     found, sessions = learned(access), access.system.store.sessions
@@ -112,7 +105,7 @@ async def review_now(access: Access[System]) -> list[str]:
 def curator(access: Access[System]) -> Curating:
     """The skill curator. Raises `HermesError` unless the owner asks."""
     access.check_owner("Only the owner may manage the skills of this home.")
-    return access.system.learner.curating
+    return access.system.learner.work.curating
 
 
 async def run_curator(access: Access[System], dry_run: bool = False) -> Run:
@@ -177,7 +170,7 @@ LEARNED = Noun(
         verb(
             "undo",
             "Undo a change, to the byte if nothing came after it. Without an ID: the newest change by the agent.",
-            undo_learned,
+            lambda access, name: learned(access).undo(name, access.who.key),
             replace(ID, default=""),
         ),
         verb(

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from hermes_agent.app.operations.access import Kind, Noun, option, place, verb
+from hermes_agent.app.operations.access import Access, HomeSystem, Kind, Noun, option, place, verb
 from hermes_agent.core.clock import RandomIds, moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
@@ -22,9 +21,6 @@ from hermes_agent.memory.settings import Person, Target, space_in, target_of
 from hermes_agent.memory.tools import LedgerRow, log, undo
 from hermes_agent.store.facts.facts import Fact, FactChange, Source
 from hermes_agent.store.versions import By
-
-if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access, HomeSystem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +58,6 @@ async def read_notes(access: Access[HomeSystem]) -> list[NoteFile]:
     return [_file(notes, item, named_whole=access.where is None) for item in items]
 
 
-async def note_log(access: Access[HomeSystem], limit: int) -> list[LedgerRow]:
-    """Changes of notes, newest first."""
-    return await log(_notes(access), _items(access), limit)
-
-
 async def undo_note(access: Access[HomeSystem], version: int = 0) -> str:
     """Undo a change of notes (0: the newest). Returns what was done. Raises `HermesError`."""
     taken, saved = await undo(_notes(access), version or None, _by(access), _items(access))
@@ -88,16 +79,13 @@ async def put_note(
     return saved.version, _file(notes, item, named_whole=False)
 
 
-def log_lines(rows: Sequence[LedgerRow]) -> str:
-    """Format changes as text, each with its diff."""
-    return "\n".join(line for row in rows for line in (_head(row), *(f"    {each}" for each in row.diff)))
-
-
-def _head(row: LedgerRow) -> str:
+def _lines(row: LedgerRow) -> str:
+    """A change with its diff."""
     source = f"  {row.session} {row.first}-{row.last}" if row.session else ""
     undoes = f" of {row.undoes}" if row.undoes else ""
     who = f"{row.author} {row.principal}".strip()
-    return f"{row.id}  {moment(row.at)}  {row.item}  {row.action}{undoes}  {who}{source}"
+    head = f"{row.id}  {moment(row.at)}  {row.item}  {row.action}{undoes}  {who}{source}"
+    return "\n".join([head, *(f"    {each}" for each in row.diff)])
 
 
 def _notes(access: Access[HomeSystem]) -> Notes:
@@ -139,9 +127,9 @@ NOTES = Noun(
         verb(
             "log",
             "List all changes, newest first: author, cited messages, added and removed lines.",
-            note_log,
+            lambda access, limit: log(_notes(access), _items(access), limit),
             LIMIT,
-            text=log_lines,
+            text=lambda rows: "\n".join(map(_lines, rows)),
             nothing="There are no notes yet.",
         ),
         verb(
@@ -156,16 +144,6 @@ NOTES = Noun(
 
 
 NONE_KNOWN = "No facts are known."
-
-
-async def list_facts(access: Access[HomeSystem], limit: int = 100) -> list[Fact]:
-    """Active facts, newest first."""
-    return await access.system.store.known_facts.in_force(_space(access), limit=limit)
-
-
-async def fact_log(access: Access[HomeSystem], limit: int) -> list[FactChange]:
-    """Changes of facts, newest first."""
-    return await access.system.store.known_facts.log(_space(access), limit=limit)
 
 
 async def retract_fact(access: Access[HomeSystem], fact: int) -> str:
@@ -225,7 +203,7 @@ FACTS = Noun(
         verb(
             "show",
             "List the facts in force, newest first: trust, author and cited messages.",
-            list_facts,
+            lambda access, limit: access.system.store.known_facts.in_force(_space(access), limit=limit),
             replace(LIMIT, default=100),
             text=fact_lines,
             nothing=NONE_KNOWN,
@@ -233,7 +211,7 @@ FACTS = Noun(
         verb(
             "log",
             "List all changes, newest first; `-` stands for a retracted fact.",
-            fact_log,
+            lambda access, limit: access.system.store.known_facts.log(_space(access), limit=limit),
             LIMIT,
             text=change_lines,
             nothing=NONE_KNOWN,

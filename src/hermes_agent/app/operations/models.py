@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from hermes_agent.app.models import Answerer, Models, StoredCoolDowns, sign_ins, started
+from hermes_agent.app.operations.access import Access, HomeSystem
 from hermes_agent.core.clock import RandomIds
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import ModelRequest, Reply, said
@@ -26,9 +27,6 @@ from hermes_agent.providers.vendor import Vendor
 from hermes_agent.providers.vendors import VENDORS
 from hermes_agent.replay.seam import Book, StoredLedger
 from hermes_agent.store.cooldowns import CoolDown
-
-if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access, HomeSystem
 
 SYSTEM = "You are being tested. Answer in one short sentence."
 QUESTION = "Say hello."

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.operations import trust
+from hermes_agent.app.operations.access import Access, HomeSystem
 from hermes_agent.app.operations.sessions import get_session
 from hermes_agent.core.answers import TOO_SOON, OpenQuestion, answer_in, open_in
 from hermes_agent.core.chat import Conversation, Inbound
@@ -31,7 +32,6 @@ from hermes_agent.core.quick_replies import (
 from hermes_agent.host.late import late
 
 if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access, HomeSystem
     from hermes_agent.app.system import System
     from hermes_agent.core.forms import Field
 
@@ -151,7 +151,7 @@ async def answer_question(access: Access[System], question: str, word: str) -> s
 
 
 async def _of_lesson(access: Access[System], name: str, word: str) -> str:
-    found = access.system.learner.learned
+    found = access.system.learner.work.learned
     if word == LATER.word:
         return f"{name} waits: `/learn approve {name}` keeps it, `/learn log` lists what waits."
     if word == KEEP.word:

@@ -11,11 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hermes_agent.app.operations.access import Access, HomeSystem
 from hermes_agent.app.operations.sessions import PAGE, get_session, last_number, list_sessions, read_log
 from hermes_agent.core.chat import Busy, Conversation, Inbound
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.events import Answered, Asked, Event, MessageTaken, RunEnded, Seen
+from hermes_agent.core.events import Answered, Asked, Entry, Event, MessageTaken, RunEnded, Seen
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.late import late
 from hermes_agent.host.secrets import Secrets
@@ -23,9 +24,7 @@ from hermes_agent.host.tasks import spawn
 from hermes_agent.tools.surfaces import rules_of
 
 if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access, HomeSystem
     from hermes_agent.app.system import System
-    from hermes_agent.core.events import Entry
     from hermes_agent.runs.front import Submitted
 
 

@@ -9,14 +9,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from hermes_agent.app.operations.access import HomeSystem
 from hermes_agent.app.system import System
-from hermes_agent.core.chat import TAKEN_BACK, Content, Conversation, Inbound, Letter
+from hermes_agent.core.chat import TAKEN_BACK, Content, Conversation, Inbound, Letter, Slot
 from hermes_agent.version import VERSION
 
 if TYPE_CHECKING:
     from hermes_agent.app.chats.people import People
-    from hermes_agent.app.operations.access import HomeSystem
-    from hermes_agent.core.chat import Slot
     from hermes_agent.core.events import Seen
     from hermes_agent.store.outbox import Outbox
     from hermes_agent.store.pairing import Facts

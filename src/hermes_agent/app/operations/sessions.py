@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from hermes_agent.app.intake import without_files
+from hermes_agent.app.operations.access import Access, HomeSystem
 from hermes_agent.app.settings import SERVED
 from hermes_agent.core.chat import Conversation, Inbound, Principal
 from hermes_agent.core.clock import RandomIds
@@ -19,12 +20,10 @@ from hermes_agent.core.section import Section, estimate_tokens, short_hash, tool
 from hermes_agent.core.shown import words_of
 from hermes_agent.core.tool import Quarantined
 from hermes_agent.host.late import late
-from hermes_agent.store.sessions import Session as SessionRecord
-from hermes_agent.store.sessions import Stats
+from hermes_agent.store.sessions import Session as SessionRecord, Stats
 from hermes_agent.store.usage import GroupBy
 
 if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access, HomeSystem
     from hermes_agent.app.operations.sessions import SessionRecord
     from hermes_agent.app.system import System
     from hermes_agent.store.inbox import Mail as Mail

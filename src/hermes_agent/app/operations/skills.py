@@ -12,32 +12,20 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes_agent.app.operations.access import Kind, Noun, option, place, verb
+from hermes_agent.app.operations.access import Access, HomeSystem, Kind, Noun, option, place, verb
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.chat import Conversation, Standing
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.skills.depot import own_files
-from hermes_agent.skills.invoke import (
-    BadBundle,
-    Bundle,
-    Bundles,
-    bundles_of,
-    commands_of,
-    hash_of,
-    rendered,
-)
-from hermes_agent.skills.skill import Occasion, Skill
-from hermes_agent.skills.skill import SkillHeader as SkillHeader
+from hermes_agent.skills.depot import State, Used, own_files
+from hermes_agent.skills.invoke import BadBundle, Bundle, Bundles, bundles_of, commands_of, hash_of, rendered
+from hermes_agent.skills.skill import Occasion, Skill, SkillHeader as SkillHeader
 from hermes_agent.skills.versions import diff_of, diffs
-from hermes_agent.store.versions import By
+from hermes_agent.store.versions import By, Version
 
 if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access, HomeSystem
     from hermes_agent.app.system import System
-    from hermes_agent.skills.depot import State, Used
     from hermes_agent.skills.writing import Writer
-    from hermes_agent.store.versions import Version
 
 EVERY = 100_000
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from hermes_agent.agent.agent import asks_approval
-from hermes_agent.app.operations.access import verb
+from hermes_agent.app.operations.access import Access, HomeSystem, verb
 from hermes_agent.app.operations.board import list_cards
 from hermes_agent.app.settings import SERVED
 from hermes_agent.app.work import whose
@@ -16,13 +15,9 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.mandate import Work
 from hermes_agent.core.shown import plural
 from hermes_agent.store.work import goals as goal
-from hermes_agent.store.work.activity import Serving
+from hermes_agent.store.work.activity import Active, Serving
 from hermes_agent.store.work.cards import Status as CardStatus
 from hermes_agent.store.work.cron.records import JobState
-
-if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access, HomeSystem
-    from hermes_agent.store.work.activity import Active
 
 START = "`hermes gateway start` or `hermes worker` runs it"
 LONGEST = 60

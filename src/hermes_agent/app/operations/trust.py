@@ -5,17 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hermes_agent.app.folder_trust import Doubted, Folder, TrustedFolders
 from hermes_agent.app.hooks import CONSENTS, Consents, Known, known_hooks
-from hermes_agent.app.operations.access import Access, Noun, OfflineSystem, place, verb
+from hermes_agent.app.operations.access import Access, HomeSystem, Noun, OfflineSystem, place, verb
 from hermes_agent.core.clock import moment
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.host.paths import current_folder
-
-if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import HomeSystem
 
 IN_DOUBT = "In doubt, because it changed while something from outside was in view, or a command talked to the network:"
 MOST_LISTED = 20

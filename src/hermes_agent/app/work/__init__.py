@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from hermes_agent.store.sessions import Session as SessionRecord
 
 CLOSINGS: Mapping[Work, str] = {
-    Work.CHILD: "hermes_agent.app.work.delegation:child_end",
+    Work.CHILD: "hermes_agent.app.work.delegation:ChildEnd",
     Work.CRON: "hermes_agent.app.work.cron:cron_closing",
 }
-"""What adds rows to the commit of a run's end, by kind of work: made of the needs, the session's row and mandate."""
+"""What adds rows to the commit of a run's end, by kind of work: made of the needs and the session's row."""
 ALARMS: tuple[str, ...] = (
     "hermes_agent.app.work.cron:cron_source",
     "hermes_agent.app.work.board:board_alarm",
     "hermes_agent.app.work.goals:goal_alarm",
 )
 """The sources of the alarm of a process that serves everybody: each is made of the needs (None: there is none)."""
-GOALS = "hermes_agent.app.work.goals:goal_work"
+GOALS = "hermes_agent.app.work.goals:GoalWork"
 """The goals of a process: loaded for whoever has an open one."""
 OWNER = "owner"
 """Whose the goals of the owner are, wherever they speak."""
@@ -145,7 +145,7 @@ def work_closings(needs: Needs, record: SessionRecord, mandate: Mandate | None) 
         mandate = Mandate(kind=Work(record.surface))
     if mandate is None or mandate.kind not in CLOSINGS:
         return (ParentEnd(needs, record),)
-    return (late(CLOSINGS[mandate.kind])(needs, record, mandate), ParentEnd(needs, record))
+    return (late(CLOSINGS[mandate.kind])(needs, record), ParentEnd(needs, record))
 
 
 def queue_of(session: str) -> str:

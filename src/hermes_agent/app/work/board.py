@@ -31,13 +31,10 @@ from hermes_agent.store.work.cards import Status
 from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.surfaces import standing_here
 from hermes_agent.work.board.board import Board
-from hermes_agent.work.board.dispatcher import Dispatcher, Machine
-from hermes_agent.work.board.dispatcher import one_round as one_round
+from hermes_agent.work.board.dispatcher import Dispatcher, Machine, one_round as one_round
 from hermes_agent.work.board.rules import By, Role
 from hermes_agent.work.board.tools import BoardTools
-from hermes_agent.work.board.worker import CardWorker as CardWorker
-from hermes_agent.work.board.worker import Holding
-from hermes_agent.work.board.worker import adopt as adopt
+from hermes_agent.work.board.worker import CardWorker as CardWorker, Holding, adopt as adopt
 from hermes_agent.work.board.workspaces import Workspaces
 
 RECORDS = "board-exec"

@@ -1,10 +1,11 @@
-"""Drafts of scheduled jobs: what somebody wants, checked and joined with what is there."""
+"""Drafts of scheduled jobs: what somebody wants or a skill proposes, checked and joined with what is there."""
 
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,13 +13,17 @@ from hermes_agent.app.chats.settings import ChannelSettings, GatewaySettings, ho
 from hermes_agent.core.chat import Conversation, Principal, Standing, Standings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
+from hermes_agent.core.messages import Trust
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.vendor import Level
 from hermes_agent.scanner.scan import alarms
+from hermes_agent.skills.invoke import SLOT, slots_of
+from hermes_agent.skills.library import Library
+from hermes_agent.skills.skill import Skill
 from hermes_agent.store.work.cron.records import FRESH, SAME, CatchUp, Job, Kind, Overlap, Plan
 from hermes_agent.tools.surfaces import check_toolset
+from hermes_agent.work.cron.firing import script_path
 from hermes_agent.work.cron.schedule import parse
-from hermes_agent.work.cron.scripts import script_path
 
 LONGEST_PROMPT = 1_000_000
 NUMBERS: Mapping[str, int] = {
@@ -35,37 +40,9 @@ ELSEWHERE = ("schedule", "name", "zone", "repeat", "ends", "context_from")
 """What of a draft is no field of a plan, or needs more than its text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """What somebody wants of a job; None leaves a thing as it is, or gives it its default. Lists are joined by
-    commas."""
-
-    schedule: str | None = None
-    prompt: str | None = None
-    name: str | None = None
-    zone: str | None = None
-    deliver: str | None = None
-    skills: str | None = None
-    script: str | None = None
-    gate: str | None = None
-    agent: bool | None = None
-    model: str | None = None
-    effort: str | None = None
-    toolsets: str | None = None
-    folder: str | None = None
-    context_from: str | None = None
-    catch_up: str | None = None
-    overlap: str | None = None
-    window: int | None = None
-    jitter: int | None = None
-    seconds: int | None = None
-    retries: int | None = None
-    repeat: int | None = None
-    money: str | None = None
-    ends: str | None = None
-    tokens: int | None = None
-    quiet: bool | None = None
-    session: str | None = None
+Draft = dict[str, Any]
+"""What somebody wants of a job, by the names of `READ` and `ELSEWHERE`; what is left out, or None, stays as it is, or
+has its default. Lists are joined by commas."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,14 +59,13 @@ class Drafting:
 
     async def plan(self, who: Principal, draft: Draft, base: Plan, jobs: Sequence[Job], now: float) -> Plan:
         """The plan with what a draft says; `jobs` are those that it may take the words of. Raises `HermesError`."""
-        given = {each.name: getattr(draft, each.name) for each in fields(Draft)}
-        said = {key: value for key, value in given.items() if value is not None}
+        said = {key: value for key, value in draft.items() if value is not None}
         if who.standing is not Standing.OWNER and (own := [key for key in OWNERS if said.get(key)]):
             raise HermesError(f"Only the owner's jobs have a {own[0]}.")
         for name, most in NUMBERS.items():
             if not 0 <= said.get(name, 0) <= most or (name == "seconds" and said.get(name) == 0):
                 raise HermesError(f"`{name}` is a number up to {most:,}.")
-        changes = {key: READ.get(key, _same)(value) for key, value in said.items() if key not in ELSEWHERE}
+        changes = {key: READ[key](value) for key, value in said.items() if key not in ELSEWHERE}
         if "ends" in said:
             changes["ends"] = float(_moment(said["ends"], base, now)) if said["ends"] else None
         if "context_from" in said:
@@ -146,10 +122,6 @@ def _choice(known: Sequence[str], said: str, what: str) -> str:
     return said
 
 
-def _same(said: Any) -> Any:  # noqa: ANN401  the value of any field
-    return said
-
-
 def _dollars(said: str) -> int | None:
     """US dollars as nanodollars; None for nothing said."""
     try:
@@ -177,6 +149,9 @@ def _id_of(jobs: Sequence[Job], name: str) -> str:
 
 
 READ: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("prompt", "script", "gate", "model", "folder"), str),
+    **dict.fromkeys(("agent", "quiet"), bool),
+    **dict.fromkeys(("window", "jitter", "seconds", "retries"), int),
     "deliver": _list,
     "skills": _list,
     "toolsets": lambda said: _list(said) or None,
@@ -239,3 +214,65 @@ class Destinations:
 def scripts_in(home: Home) -> Path:
     """The folder of the scripts of jobs."""
     return home.root / "scripts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlueprintFacts:
+    """A skill that proposes a job: when it would run, its slots (`name`, or `name=default`), and the names of the jobs
+    that were made of it."""
+
+    skill: str
+    description: str
+    schedule: str
+    slots: tuple[str, ...]
+    jobs: tuple[str, ...]
+
+
+def blueprint_facts(skill: Skill, jobs: Sequence[str]) -> BlueprintFacts | None:
+    """What a skill proposes; None where that is nothing."""
+    if skill.ours.blueprint is None:
+        return None
+    slots = [each.name if each.default is None else f"{each.name}={each.default}" for each in skill.ours.parameters]
+    return BlueprintFacts(
+        skill=skill.name,
+        description=skill.description,
+        schedule=skill.ours.blueprint.schedule,
+        slots=tuple(slots),
+        jobs=tuple(jobs),
+    )
+
+
+async def filled_in(library: Library, name: str, folder: str, slots: Sequence[str]) -> dict[str, Any]:
+    """The job that a skill proposes, by the names of `Draft`, with these values (`name=value`) in its slots. Raises
+    `HermesError` for a skill without a blueprint, and for one of others: its words would be the owner's."""
+    header = await library.find(name, folder)
+    skill = await library.read(header)
+    proposed = skill.ours.blueprint
+    if proposed is None:
+        raise HermesError(f"The skill {skill.name} proposes no job: `hermes cron blueprints` lists those that do.")
+    if (await library.origin_of(header)).trust is not Trust.CLEAN:
+        raise HermesError(
+            f"Others wrote {skill.name}, or nobody known did: its words are no order of yours. `hermes learn adopt "
+            f"{skill.name}` makes a skill of this home yours; `hermes cron add ... --skills {skill.name}` uses another."
+        )
+    values = slots_of(skill, shlex.join(slots))
+    schedule, prompt = (
+        SLOT.sub(lambda found: values.get(found[1], found[0]), text) for text in (proposed.schedule, proposed.prompt)
+    )
+    said = "; ".join(f"{key}: {value}" for key, value in values.items())
+    return {
+        "schedule": schedule,
+        "prompt": prompt or (f"Follow the skill {skill.name}. {said}".strip() if not proposed.no_agent else ""),
+        "name": skill.name,
+        "skills": skill.name,
+        "deliver": proposed.deliver,
+        "script": proposed.script,
+        "no_agent": proposed.no_agent,
+    }
+
+
+def blueprint_line(found: BlueprintFacts) -> str:
+    """One blueprint in a list."""
+    slots = f" ({', '.join(found.slots)})" if found.slots else ""
+    made = f" [made: {', '.join(found.jobs)}]" if found.jobs else ""
+    return f"{found.skill}{slots}: {found.schedule} - {found.description}{made}"

@@ -113,7 +113,20 @@ async def import_jobs(service: CronService, who: Principal, file: str, *, make: 
         jobs.append((row, job, notes))
     linked = [(row, _linked(row, job, ids, notes), notes) for row, job, notes in jobs]
     made = await service.store.cron_jobs.add(*(job for _, job, _ in linked)) if make else frozenset()
-    return found + [_imported(row, job, notes, job.id in made, service.clock.now()) for row, job, notes in linked]
+    for row, job, notes in linked:
+        schedule, theirs = job.plan.schedule, _moment(row.next_run_at)
+        found.append(
+            Imported(
+                name=job.name,
+                schedule=words(schedule),
+                next="".join(upcoming(schedule, service.clock.now(), 1)),
+                theirs=local(theirs, schedule.zone) if theirs is not None else "",
+                state=job.state.value,
+                made=job.id if job.id in made else "",
+                notes=tuple(notes),
+            )
+        )
+    return found
 
 
 def _rows(file: str) -> Sequence[object]:
@@ -152,22 +165,9 @@ def _linked(row: Row, job: Job, ids: Mapping[str, str], notes: list[str]) -> Job
     return replace(job, plan=replace(job.plan, context_from=tuple(ids[name] for name in names if name in ids)))
 
 
-def _imported(row: Row, job: Job, notes: Sequence[str], made: bool, now: float) -> Imported:
-    schedule, theirs = job.plan.schedule, _moment(row.next_run_at)
-    return Imported(
-        name=job.name,
-        schedule=words(schedule),
-        next="".join(upcoming(schedule, now, 1)),
-        theirs=local(theirs, schedule.zone) if theirs is not None else "",
-        state=job.state.value,
-        made=job.id if made else "",
-        notes=tuple(notes),
-    )
-
-
 def _draft(row: Row, name: str, service: CronService, notes: list[str]) -> Draft:
-    deliver = ",".join(_list(row.deliver)) or "local"
-    if not all(_reaches(service, each) for each in deliver.split(",")):
+    deliver, known = ",".join(_list(row.deliver)) or "local", service.settings.gateway.channels
+    if not all(each in ("local", "all") or each.partition(":")[0] in known for each in deliver.split(",")):
         notes.append(f"delivery to `{deliver}` is not known here: results are files (`cron edit --deliver`)")
         deliver = "local"
     model, provider, repeat = row.model or "", row.provider or "", row.repeat or Repeat()
@@ -189,11 +189,6 @@ def _draft(row: Row, name: str, service: CronService, notes: list[str]) -> Draft
 
 def _list(said: Words) -> tuple[str, ...]:
     return tuple(filter(None, (each.strip() for each in said.split(",")))) if isinstance(said, str) else said or ()
-
-
-def _reaches(service: CronService, deliver: str) -> bool:
-    channels = service.settings.gateway.channels
-    return deliver in ("local", "all") or deliver.partition(":")[0] in channels
 
 
 def _schedule(row: Row) -> str:

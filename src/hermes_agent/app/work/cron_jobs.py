@@ -16,18 +16,8 @@ from hermes_agent.core.errors import HermesError, UnknownJob
 from hermes_agent.host.paths import Home, environment
 from hermes_agent.host.time_zone import machine_zone
 from hermes_agent.store.database import Store
-from hermes_agent.store.work.cron.records import (
-    MANUAL,
-    Instant,
-    InstantState,
-    Job,
-    JobState,
-    Kind,
-    Plan,
-    Schedule,
-)
-from hermes_agent.work.cron.planning import over, passed
-from hermes_agent.work.cron.schedule import instants, local, parse, upcoming, words
+from hermes_agent.store.work.cron.records import MANUAL, Instant, InstantState, Job, JobState, Kind, Plan, Schedule
+from hermes_agent.work.cron.schedule import instants, local, over, parse, passed, upcoming, words
 
 if TYPE_CHECKING:
     from hermes_agent.app.settings import Settings
@@ -76,10 +66,10 @@ class CronService:
     ) -> Job:
         """The job that a draft means, checked and not made; `own` are this person's jobs, where they are known."""
         now, own = self.clock.now(), await self.all(who, own=True) if own is None else own
-        if len(own) >= self.settings.cron.max_jobs and draft.name not in [each.name for each in own]:
+        if len(own) >= self.settings.cron.max_jobs and draft.get("name") not in [each.name for each in own]:
             raise HermesError(f"There are {self.settings.cron.max_jobs} jobs already (`cron.max_jobs`): remove some.")
         base = Plan(
-            schedule=parse(draft.schedule or "", draft.zone or self.zone, now),
+            schedule=parse(draft.get("schedule") or "", draft.get("zone") or self.zone, now),
             author=author or who.standing.value,
             origin=origin,
             deliver=(ORIGIN if self.drafts.is_chat(origin) else LOCAL,),
@@ -89,11 +79,11 @@ class CronService:
         return Job(
             id=RandomIds().short(),
             principal=who.key,
-            name=_name(draft.name or _short(made)),
+            name=_name(draft.get("name") or _short(made)),
             plan=made,
             created=now,
             planned_to=int(now),
-            remaining=draft.repeat or (1 if made.schedule.kind is Kind.AT else None),
+            remaining=draft.get("repeat") or (1 if made.schedule.kind is Kind.AT else None),
         )
 
     async def edit(self, who: Principal, name: str, draft: Draft, author: str = "") -> Job:
@@ -108,17 +98,20 @@ class CronService:
     async def changed(self, who: Principal, job: Job, draft: Draft, author: str = "") -> Job:
         """The job that a draft makes of one, checked and not written."""
         base, now = job.plan, self.clock.now()
-        if draft.schedule is not None or draft.zone is not None:
-            said = draft.schedule if draft.schedule is not None else _said(base)
-            base = replace(base, schedule=parse(said, draft.zone or base.schedule.zone, now))
-        if draft.prompt is not None:
+        schedule, repeat = draft.get("schedule"), draft.get("repeat")
+        if schedule is not None or draft.get("zone") is not None:
+            said = schedule if schedule is not None else _said(base)
+            base = replace(base, schedule=parse(said, draft.get("zone") or base.schedule.zone, now))
+        if draft.get("prompt") is not None:
             base = replace(base, author=author or who.standing.value)
         made = await self.drafts.plan(who, draft, base, await self.all(who), now)
-        remaining = job.remaining if draft.repeat is None else draft.repeat or None
-        if draft.schedule is not None and draft.repeat is None:
+        remaining = job.remaining if repeat is None else repeat or None
+        if schedule is not None and repeat is None:
             remaining = 1 if made.schedule.kind is Kind.AT else None if job.remaining == 0 else remaining
         state = JobState.PAUSED if job.state is JobState.PAUSED else JobState.ON
-        return replace(job, plan=made, name=_name(draft.name or job.name), remaining=remaining, state=state, why="")
+        return replace(
+            job, plan=made, name=_name(draft.get("name") or job.name), remaining=remaining, state=state, why=""
+        )
 
     async def pause(self, who: Principal, name: str) -> Job:
         """Pause a job."""
@@ -173,12 +166,35 @@ class CronService:
 
     async def facts(self, job: Job, notice: str = "") -> JobFacts:
         """A job as people see it."""
-        return await job_facts(self.store, self.clock.now(), job, notice)
+        latest = [each for each in await self.store.cron_instants.of(job.id, 5) if each.ended or each.started]
+        schedule, most = job.plan.schedule, min(3, job.remaining or 3)
+        goes_on = job.state is JobState.ON
+        return JobFacts(
+            id=job.id,
+            name=job.name,
+            state=job.state.value,
+            why=job.why,
+            schedule=words(schedule),
+            next=upcoming(schedule, self.clock.now(), most, job.plan.ends) if goes_on else (),
+            deliver=job.plan.deliver,
+            prompt=job.plan.prompt,
+            principal=job.principal,
+            remaining=job.remaining,
+            last=await self._of_instant(latest[0], schedule.zone) if latest else None,
+            notice=" ".join(filter(None, (schedule.note, notice))),
+        )
+
+    async def _of_instant(self, instant: Instant, zone: str) -> InstantFacts:
+        slots = [await self.store.outbox.find(key) for key in instant.letters]
+        states = {slot.state for slot in slots if slot is not None}
+        worst = next((each.value for each in WORST if each in states), "unknown" if slots else "none")
+        known = {each.name: getattr(instant, each.name) for each in fields(Instant)}
+        return InstantFacts(**known, zone=zone, delivery=worst)
 
     async def runs(self, job: Job, most: int) -> list[InstantFacts]:
         """What came of a job's times, the latest first, with the delivery as the outbox has it."""
         found = await self.store.cron_instants.of(job.id, most)
-        return [await instant_facts(self.store, each, job.plan.schedule.zone) for each in found]
+        return [await self._of_instant(each, job.plan.schedule.zone) for each in found]
 
     async def served(self) -> str:
         """A sentence where nobody runs jobs; else empty."""
@@ -275,37 +291,6 @@ class InstantFacts(Instant):
 
     zone: str = "UTC"
     delivery: str = "none"
-
-
-async def job_facts(store: Store, now: float, job: Job, notice: str = "") -> JobFacts:
-    """A job as people see it."""
-    latest = [each for each in await store.cron_instants.of(job.id, 5) if each.ended or each.started]
-    schedule = job.plan.schedule
-    goes_on = job.state is JobState.ON
-    return JobFacts(
-        id=job.id,
-        name=job.name,
-        state=job.state.value,
-        why=job.why,
-        schedule=words(schedule),
-        next=upcoming(schedule, now, min(3, job.remaining or 3), job.plan.ends) if goes_on else (),
-        deliver=job.plan.deliver,
-        prompt=job.plan.prompt,
-        principal=job.principal,
-        remaining=job.remaining,
-        last=await instant_facts(store, latest[0], schedule.zone) if latest else None,
-        notice=" ".join(filter(None, (schedule.note, notice))),
-    )
-
-
-async def instant_facts(store: Store, instant: Instant, zone: str) -> InstantFacts:
-    """An instant as people see it, with its delivery as the outbox has it."""
-    slots = [await store.outbox.find(key) for key in instant.letters]
-    states = {slot.state for slot in slots if slot is not None}
-    worst = next((each.value for each in WORST if each in states), "unknown" if slots else "none")
-    return InstantFacts(
-        **{each.name: getattr(instant, each.name) for each in fields(Instant)}, zone=zone, delivery=worst
-    )
 
 
 def job_line(job: JobFacts) -> str:

@@ -30,8 +30,7 @@ from hermes_agent.core.messages import Origin, Quoted, Role
 from hermes_agent.core.spending import Limit, Scope
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import PRIVATE_FOLDER, Home, environment
-from hermes_agent.host.process import Child as Process
-from hermes_agent.host.process import start_detached
+from hermes_agent.host.process import Child as Process, start_detached
 from hermes_agent.host.tasks import spawn
 from hermes_agent.replay.seam import Book
 from hermes_agent.runs.front import Hermes
@@ -41,9 +40,19 @@ from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.work.children import Child
 from hermes_agent.tools.starting import exec_name
 from hermes_agent.tools.surfaces import capabilities_of, rules_of
-from hermes_agent.work.delegation.delegation import Delegation, outcome_of
-from hermes_agent.work.delegation.report import REMOVED, Artefact, Check, Made, Report, SpentBy, Step, calls_in, cut
-from hermes_agent.work.delegation.terms import Parent
+from hermes_agent.work.delegation.delegation import Delegation, Parent
+from hermes_agent.work.delegation.report import (
+    LOST,
+    REMOVED,
+    Artefact,
+    Check,
+    Made,
+    Report,
+    SpentBy,
+    Step,
+    calls_in,
+    cut,
+)
 from hermes_agent.work.delegation.tools import DelegationTools, Means
 
 log = logging.getLogger(__name__)
@@ -222,7 +231,8 @@ class ChildEnd:
         if child is None:
             return
         report = await self._report(child, session, ended)
-        self._change = await delegation.ending(child.session, session.run, outcome_of(ended), report)
+        outcome = LOST if ended.reason == "deaths" else ended.outcome
+        self._change = await delegation.ending(child.session, session.run, outcome, report)
 
     def changes(self, session: View, ended: RunEnded) -> Sequence[Change]:  # noqa: ARG002 - the Protocol's shape
         """The end of the child."""
@@ -291,11 +301,6 @@ def artefact(path: str) -> Artefact:
             return Artefact(path=path, sha256=hashlib.file_digest(file, "sha256").hexdigest(), bytes=size)
     except OSError:
         return Artefact(path=path)
-
-
-def child_end(needs: Needs, record: SessionRecord, mandate: Mandate) -> ChildEnd:  # noqa: ARG001 - the table's shape
-    """What ends a child."""
-    return ChildEnd(needs, record)
 
 
 def parent_end(needs: Needs, record: SessionRecord, session: View, ended: RunEnded) -> Sequence[Change]:

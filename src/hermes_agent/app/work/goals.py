@@ -40,13 +40,10 @@ from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.work.goals import Goal, State
 from hermes_agent.tools.permission.requests import Denied, Policy, Request
 from hermes_agent.work.goals import rules
-from hermes_agent.work.goals.checks import CardState, Checker
+from hermes_agent.work.goals.checks import SYSTEM, CardState, Checker, proof_in
 from hermes_agent.work.goals.desk import Desk, Whose
-from hermes_agent.work.goals.judge import SYSTEM
-from hermes_agent.work.goals.proof import proof_in
-from hermes_agent.work.goals.pursuit import Closing, Pursuit
+from hermes_agent.work.goals.pursuit import Closing, GoalTools, Pursuit
 from hermes_agent.work.goals.settings import GoalSettings
-from hermes_agent.work.goals.tools import GoalTools
 
 FOLDER = "goals"
 GLANCE = 0.5
@@ -248,11 +245,6 @@ class GoalWork:
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
     write_private(path, text.encode("utf-8", "replace"), durable=False)
-
-
-def goal_work(needs: Needs) -> GoalWork:
-    """Factory of the goals of a process."""
-    return GoalWork(needs)
 
 
 def whose_goals(standings: Standings, principal: str) -> Whose:

@@ -9,10 +9,8 @@ from typing import Any
 import click
 
 from hermes_agent.cli.exits import Exit
-from hermes_agent.cli.output import remark, say, shortened, table
-from hermes_agent.cli.output import show as print_value
-from hermes_agent.cli.picker_choices import ask_secret
-from hermes_agent.cli.picker_choices import edit as edit_in_editor
+from hermes_agent.cli.output import remark, say, shortened, show as print_value, table
+from hermes_agent.cli.picker_choices import ask_secret, edit as edit_in_editor
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.config_edit import TELLING, explain, known, plain_of, replace_text, set_value, source_of, unset

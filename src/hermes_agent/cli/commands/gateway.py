@@ -14,8 +14,7 @@ from hermes_agent.cli.commands.setup import Questions, found_models
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.gateway import starting, unit
 from hermes_agent.cli.gateway.serving import RELOAD, serve, serve_again
-from hermes_agent.cli.gateway.setting_up import set_up, steps_of
-from hermes_agent.cli.gateway.setting_up import start as start_serving
+from hermes_agent.cli.gateway.setting_up import set_up, start as start_serving, steps_of
 from hermes_agent.cli.offers import has_model
 from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark, say, show, table

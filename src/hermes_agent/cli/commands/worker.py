@@ -22,8 +22,7 @@ from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import ConfigError, LostLease, Stopped
 from hermes_agent.host.config import load
 from hermes_agent.host.late import late
-from hermes_agent.host.loops import PATIENCE, told_to_end
-from hermes_agent.host.loops import run as run_loop
+from hermes_agent.host.loops import PATIENCE, run as run_loop, told_to_end
 from hermes_agent.host.tasks import spawn
 
 CARDS = "hermes_agent.app.work.board"

@@ -19,10 +19,8 @@ from hermes_agent.host.paths import current_folder
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.depot import Entry, Trust
 from hermes_agent.skills.hub.git import HubError, address_of
-from hermes_agent.skills.hub.installing import Held, Hub
-from hermes_agent.skills.hub.installing import audit as look_again
-from hermes_agent.skills.hub.publishing import Letter, Published
-from hermes_agent.skills.hub.publishing import publish as give
+from hermes_agent.skills.hub.installing import Held, Hub, audit as look_again
+from hermes_agent.skills.hub.publishing import Letter, Published, publish as give
 from hermes_agent.skills.hub.sources import Catalog, Offer, Sources, Tap, Taps
 from hermes_agent.skills.hub.updating import Keep, Standing, Wish, standing, update_all
 

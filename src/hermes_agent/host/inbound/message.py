@@ -17,7 +17,7 @@ import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.host.tasks import spawn
+from hermes_agent.host.tasks import cancelled, spawn
 
 HEAD_SECONDS = 30.0
 """Seconds until a head is whole, from when the connection is made or the first byte of a later request came."""
@@ -203,11 +203,7 @@ async def with_pauses(
             coming = None if coming.done() else coming
             yield item
     finally:
-        tasks = {task for task in (coming, over) if task is not None and not task.done()}
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await cancelled({task for task in (coming, over) if task is not None and not task.done()})
         await items.aclose()
 
 

@@ -18,9 +18,17 @@ from hermes_agent.core.errors import HermesError, StoreError
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.learning.curator import report
 from hermes_agent.learning.curator.history import QueryHistory, lost
-from hermes_agent.learning.curator.plan import RUN, Changed, JournalFile, Plan, Step, brought_back, kept_apart
-from hermes_agent.learning.curator.plan import keep as keep_plan
-from hermes_agent.learning.curator.plan import kept as kept_plan
+from hermes_agent.learning.curator.plan import (
+    RUN,
+    Changed,
+    JournalFile,
+    Plan,
+    Step,
+    brought_back,
+    keep as keep_plan,
+    kept as kept_plan,
+    kept_apart,
+)
 from hermes_agent.learning.curator.report import Run
 from hermes_agent.learning.drafts import Evidence, Waits, draft_of
 from hermes_agent.learning.jobs import used_by

@@ -27,10 +27,10 @@ from hermes_agent.learning.curator.plan import (
     Move,
     Plan,
     Whose,
+    keep as keep_plan,
+    kept as kept_plan,
     survey,
 )
-from hermes_agent.learning.curator.plan import keep as keep_plan
-from hermes_agent.learning.curator.plan import kept as kept_plan
 from hermes_agent.learning.curator.report import Run
 from hermes_agent.learning.curator.staging import NAME, Staging, Trial
 from hermes_agent.learning.curator.tools import Asking, CuratorTools, question, system

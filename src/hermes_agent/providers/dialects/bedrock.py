@@ -205,7 +205,7 @@ INVALID = 400
 
 
 class _Piece(msgspec.Struct, rename="camel"):
-    """A block as it begins (`start`), what is added to one (`delta`), and what is in those: words, a call, reasoning."""
+    """A block as it begins (`start`), what is added to one (`delta`), and what is in those: words, a call, thought."""
 
     content_block_index: int = 0
     start: _Piece | None = None

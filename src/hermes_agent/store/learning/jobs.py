@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.claims import Claims, Lease
-from hermes_agent.store.transaction import Engine, Row, Tables, Transaction, marks, storable
+from hermes_agent.store.transaction import Columns, Engine, Many, One, Row, Tables, Transaction, Write, marks, storable
 from hermes_agent.store.workers import Workers
 
 COUNT = (
@@ -56,10 +57,8 @@ class Pace(Tables):
         await tx.run(PACE, principal, what, int(empty))
 
 
-FIELDS = (
-    "id, kind, session, principal, what, first, last, state, attempts, created, ended, calls, input, cached, output, "
-    "cost, kept, waiting, refused, told, note"
-)
+JOB = "id, kind, session, principal, what, first, last, state, attempts, created, ended, told"
+FIELDS = f"{JOB}, calls, input, cached, output, cost, kept, waiting, refused, note"
 QUEUE = (
     "INSERT INTO learning_job (home, id, kind, session, principal, what, first, last, state, epoch, attempts, created, "
     "calls, input, cached, output, kept, waiting, refused, told, note) "
@@ -171,11 +170,21 @@ class Claim:
     lease: Lease
 
 
-class Learning:
+used_of = Columns(Account, "calls, input, cached, output, cost, kept, waiting, refused, note")
+of_job = Columns(Job, JOB)
+
+
+def job_of(row: Row) -> Job:
+    """The job of a row, with its account."""
+    return of_job(row, account=used_of(row[12:]))
+
+
+class Learning(Tables):
     """Queue of learning jobs. `pace` records the outcome of each review and upkeep."""
 
     def __init__(self, engine: Engine, clock: Clock, workers: Workers, pace: Pace) -> None:
-        self._engine, self._clock, self._pace = engine, clock, pace
+        super().__init__(engine)
+        self._clock, self._pace = clock, pace
         self._claims = Claims(engine, workers, "learning_job", FIELDS)
         self.ready = self._claims.ready
 
@@ -189,7 +198,7 @@ class Learning:
         failed."""
         which = f"AND kind IN ({marks(len(kinds), 2)})"
         while (found := await self._claims.claim(which, *(kind.value for kind in kinds))) is not None:
-            claim = Claim(job=_job(found[1]), lease=found[0])
+            claim = Claim(job=job_of(found[1]), lease=found[0])
             if claim.job.attempts <= MOST_ATTEMPTS:
                 return claim
             await self.end(claim, JobState.FAILED, Account(cost=None, note="Given up: the program died in it again."))
@@ -205,12 +214,11 @@ class Learning:
 
     async def end(self, claim: Claim, state: JobState, account: Account) -> None:
         """End the job with its account, and update pace and overlaps once. Does nothing for a lost claim."""
-        used = (account.calls, account.input, account.cached, account.output, account.cost)
-        came = (account.kept, account.waiting, account.refused, storable(self._engine.redact(account.note)))
+        used = used_of.of(replace(account, note=self._engine.redact(account.note)))
         now, job = self._clock.now(), claim.job
 
         async def change(tx: Transaction) -> None:
-            if not await self._claims.end(tx, claim.lease, END, state.value, now, *used, *came):
+            if not await self._claims.end(tx, claim.lease, END, state.value, now, *used):
                 return
             for names in account.overlaps:
                 await tx.run(OVERLAPPED, _overlap(names), job.session, now)
@@ -227,32 +235,23 @@ class Learning:
         rows = await self._engine.read(lambda tx: tx.rows(OVERLAPS))
         return sorted(tuple(row[0].removeprefix(OVERLAP).split(AND)) for row in rows)
 
-    async def get(self, job: str) -> Job | None:
-        """The job of that id."""
-        row = await self._row(GET, job)
-        return None if row is None else _job(row)
-
-    async def untold(self) -> list[Job]:
-        """Jobs that produced something and were not reported to their conversation."""
-        return [_job(row) for row in await self._engine.read(lambda tx: tx.rows(UNTOLD))]
-
-    async def mark_reported(self, job: str) -> None:
-        """Record that the job was reported to its conversation."""
-        await self._engine.write(lambda tx: tx.run(TOLD, job))
+    get = One[[str], Job](GET, job_of)
+    """The job of that id."""
+    untold = Many[[], Job](UNTOLD, job_of)
+    """Jobs that produced something and were not reported to their conversation."""
+    mark_reported = Write[[str]](TOLD)
+    """Record that the job was reported to its conversation."""
 
     async def list(
         self, kind: JobKind | None = None, session: str = "", *, since: float = 0.0, limit: int = 100
     ) -> list[Job]:
         """Jobs, the newest first."""
         return [
-            _job(row)
+            job_of(row)
             for row in await self._engine.read(
                 lambda tx: tx.rows(LIST, kind.value if kind else "", session, since, limit)
             )
         ]
-
-    async def _row(self, sql: str, key: str) -> Row | None:
-        return await self._engine.read(lambda tx: tx.row(sql, key))
 
 
 def _overlap(names: Sequence[str]) -> str:
@@ -263,33 +262,3 @@ def _brought(job: Job, account: Account) -> dict[str, bool]:
     if isinstance(account, Upkept):
         return {account.what: account.brought}
     return dict.fromkeys(job.subjects, account.kept + account.waiting > 0) if job.kind is JobKind.REVIEW else {}
-
-
-def _job(row: Row) -> Job:
-    number, kind, session, principal, what, first, last, state, attempts, created, ended, *rest = row
-    calls, tokens_in, cached, tokens_out, cost, kept, waiting, refused, told, note = rest
-    return Job(
-        id=number,
-        kind=JobKind(kind),
-        session=session,
-        principal=principal,
-        what=what,
-        first=first,
-        last=last,
-        created=created,
-        state=JobState(state),
-        attempts=attempts,
-        ended=ended,
-        told=bool(told),
-        account=Account(
-            calls=calls,
-            input=tokens_in,
-            cached=cached,
-            output=tokens_out,
-            cost=cost,
-            kept=kept,
-            waiting=waiting,
-            refused=refused,
-            note=note,
-        ),
-    )

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.store.transaction import Row, Tables, Transaction, storable
+from hermes_agent.store.transaction import Columns, Many, One, Tables, Transaction, Write
 from hermes_agent.store.versions import Kind
 
 FIELDS = "id, sort, kind, item, line, probe, version, session, principal, at, expires, next, state, ended, retired"
+NEW = "sort, kind, item, line, probe, version, session, principal, at, expires, next"
 PUT = (
-    "INSERT INTO learning_lesson "
-    "(home, sort, kind, item, line, probe, version, session, principal, at, expires, next, state) "
+    f"INSERT INTO learning_lesson (home, {NEW}, state) "
     "VALUES ($home, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'live') "
     "ON CONFLICT (home, kind, item, line) WHERE ended IS NULL DO NOTHING"
 )
@@ -87,6 +87,10 @@ class Lesson:
     retired: int | None = None
 
 
+lesson_of = Columns(Lesson, FIELDS)
+new_of = Columns(Lesson, NEW)
+
+
 class Lessons(Tables):
     """Table of learned constraints: a row is ended at most once, and not deleted."""
 
@@ -94,60 +98,31 @@ class Lessons(Tables):
         """Whether a constraint is due or the ledger has unread versions, and no job for that is queued."""
         return await tx.row(ANY, now) is not None
 
-    async def after(self, limit: int) -> list[int]:
-        """The ledger versions that were not searched for constraints yet, the oldest first."""
-        return [int(row[0]) for row in await self._engine.read(lambda tx: tx.rows(AFTER, limit))]
+    after = Many[[int], int](AFTER)
+    """The ledger versions that were not searched for constraints yet, the oldest first."""
+    get = One[[int], Lesson](GET, lesson_of)
+    """The constraint of that number."""
+    postpone = Write[[int, float]](POSTPONE)
+    """Set the time of its next check."""
 
     async def sweep(self, version: int, found: Sequence[Lesson]) -> None:
         """Add the constraints of a version and mark it as searched. A line already in force is not added again."""
 
         async def change(tx: Transaction) -> None:
             for one in found:
-                what = (one.sort.value, one.kind.value, storable(one.item), storable(one.line), storable(one.probe))
-                whose = (one.version, one.session, storable(one.principal), one.at, one.expires, one.next)
-                await tx.run(PUT, *what, *whose)
+                await tx.run(PUT, *new_of.of(one))
             await tx.run(SWEEP, version)
 
         await self._engine.write(change)
 
     async def due(self, now: float, limit: int = 100) -> list[Lesson]:
         """The constraints to check now, the longest overdue first."""
-        return [_lesson(row) for row in await self._engine.read(lambda tx: tx.rows(DUE, now, limit))]
+        return [lesson_of(row) for row in await self._engine.read(lambda tx: tx.rows(DUE, now, limit))]
 
     async def live(self, sort: Sort | None = None) -> list[Lesson]:
         """The constraints in force, the newest first."""
-        return [_lesson(row) for row in await self._engine.read(lambda tx: tx.rows(LIVE, sort.value if sort else ""))]
-
-    async def get(self, number: int) -> Lesson | None:
-        """The constraint of that number."""
-        return await self._one(_lesson, GET, number)
-
-    async def postpone(self, number: int, until: float) -> None:
-        """Set the time of its next check."""
-        await self._engine.write(lambda tx: tx.run(POSTPONE, number, until))
+        return [lesson_of(row) for row in await self._engine.read(lambda tx: tx.rows(LIVE, sort.value if sort else ""))]
 
     async def end(self, number: int, state: LessonState, at: float, retired: int | None = None) -> bool:
         """End it; False where it was ended before."""
         return await self._engine.write(lambda tx: tx.run(END, number, state.value, at, retired)) > 0
-
-
-def _lesson(row: Row) -> Lesson:
-    number, sort, kind, item, line, probe, version, session, principal, at, expires, upcoming, *end = row
-    state, ended, retired = end
-    return Lesson(
-        id=number,
-        sort=Sort(sort),
-        kind=Kind(kind),
-        item=item,
-        line=line,
-        probe=probe,
-        version=version,
-        session=session,
-        principal=principal,
-        at=at,
-        expires=expires,
-        next=upcoming,
-        state=LessonState(state),
-        ended=ended,
-        retired=retired,
-    )

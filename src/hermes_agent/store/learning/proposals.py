@@ -5,18 +5,16 @@ from __future__ import annotations
 from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.store.transaction import Row, Tables, Transaction, storable
+from hermes_agent.store.transaction import Columns, One, Tables, Transaction, Write, marks, storable
 from hermes_agent.store.versions import Kind
 
-FIELDS = (
-    "why, state, kind, item, action, call, key, job, session, principal, first, last, evidence, taint, base, at, "
-    "expires, ended, version"
-)
+NEW = "why, kind, item, action, call, key, job, session, principal, first, last, evidence, taint, base, at, expires"
+FIELDS = f"{NEW}, state, ended, version"
 PUT = (
-    f"INSERT INTO learning_proposal (home, {FIELDS}) VALUES ($home, $1, 'waiting', $2, $3, $4, $5, $6, $7, $8, $9, "
-    "$10, $11, $12, "
-    "$13, $14, $15, $16, NULL, NULL) ON CONFLICT (home, key) DO NOTHING RETURNING id"
+    f"INSERT INTO learning_proposal (home, {NEW}, state) VALUES ($home, {marks(16, 1)}, 'waiting') "
+    "ON CONFLICT (home, key) DO NOTHING RETURNING id"
 )
+CHANGE = "UPDATE learning_proposal"
 BY_KEY = "SELECT id FROM learning_proposal WHERE home = $home AND key = $1"
 GET = f"SELECT id, {FIELDS} FROM learning_proposal WHERE home = $home AND id = $1"
 WAITING = (
@@ -105,80 +103,42 @@ class Proposal:
         return self.key.partition(PART)[0]
 
 
+proposal_of = Columns(Proposal, f"id, {FIELDS}")
+new_of = Columns(Proposal, NEW)
+
+
 class Proposals(Tables):
     """Table of proposals: a row is ended at most once, and not deleted."""
 
+    get = One[[int], Proposal](GET, proposal_of)
+    """The proposal of that number."""
+    intend = Write[[int]](INTEND)
+    """Reserve a proposal for applying; 0 where it was ended or is reserved."""
+    wait_on = Write[[int]](f"{CHANGE} SET state = 'waiting' WHERE home = $home AND id = $1 AND state = 'intended'")
+    """Return a proposal that could not be applied to waiting."""
+    expire = Write[[float]](EXPIRE)
+    """End the proposals that are overdue at that time; their number."""
+
     async def put(self, tx: Transaction, proposal: Proposal) -> int:
         """Add a proposal; its number, or that of an earlier one with the same key."""
-        what = (proposal.why.value, proposal.kind.value, storable(proposal.item), proposal.action)
-        whose = (proposal.job, proposal.session, storable(proposal.principal), proposal.first, proposal.last)
-        more = (proposal.evidence, storable(proposal.taint), proposal.base, proposal.at, proposal.expires)
-        row = await tx.row(PUT, *what, proposal.call, proposal.key, *whose, *more)
+        row = await tx.row(PUT, *new_of.of(proposal))
         row = row or await tx.row(BY_KEY, proposal.key)
         assert row is not None
         return int(row[0])
 
-    async def get(self, number: int) -> Proposal | None:
-        """The proposal of that number."""
-        return await self._one(_proposal, GET, number)
-
     async def waiting(self, why: Why | None = None) -> list[Proposal]:
         """The open proposals, the oldest first."""
         return [
-            _proposal(row) for row in await self._engine.read(lambda tx: tx.rows(WAITING, why.value if why else ""))
+            proposal_of(row) for row in await self._engine.read(lambda tx: tx.rows(WAITING, why.value if why else ""))
         ]
 
     async def rejected(self, kind: Kind, item: str) -> list[Proposal]:
         """The proposals for an item that the owner rejected."""
         rows = await self._engine.read(lambda tx: tx.rows(REJECTED, kind.value, storable(item)))
-        return [_proposal(row) for row in rows]
-
-    async def intend(self, number: int) -> bool:
-        """Reserve a proposal for applying; False where it was ended or is reserved."""
-        return await self._engine.write(lambda tx: tx.run(INTEND, number)) > 0
+        return [proposal_of(row) for row in rows]
 
     async def end(
         self, tx: Transaction, number: int, state: ProposalState, at: float, version: int | None = None
     ) -> bool:
         """End it; False where it was ended before."""
         return await tx.run(END, number, state.value, at, version) > 0
-
-    async def wait_on(self, number: int) -> None:
-        """Return a proposal that could not be applied to waiting."""
-        await self._engine.write(
-            lambda tx: tx.run(
-                "UPDATE learning_proposal SET state = 'waiting' WHERE home = $home AND id = $1 AND state = 'intended'",
-                number,
-            )
-        )
-
-    async def expire(self, now: float) -> int:
-        """End the overdue proposals; their number."""
-        return await self._engine.write(lambda tx: tx.run(EXPIRE, now))
-
-
-def _proposal(row: Row) -> Proposal:
-    number, why, state, kind, item, action, call, key, job, session, principal, first, last, *rest = row
-    evidence, taint, base, at, expires, ended, version = rest
-    return Proposal(
-        id=number,
-        why=Why(why),
-        state=ProposalState(state),
-        kind=Kind(kind),
-        item=item,
-        action=action,
-        call=call,
-        key=key,
-        job=job,
-        session=session,
-        principal=principal,
-        first=first,
-        last=last,
-        evidence=evidence,
-        taint=taint,
-        base=None if base is None else bytes(base),
-        at=at,
-        expires=expires,
-        ended=ended,
-        version=version,
-    )

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.store.transaction import Engine, Row, Tables
+from hermes_agent.store.transaction import Columns, Engine, Many, Tables
 from hermes_agent.store.workers import Workers
 
-SERVING = "SELECT id, machine, version, started FROM worker WHERE home = $home AND queue <> '' ORDER BY started, id"
+WORKER = "id, machine, version, started"
+SERVING = f"SELECT {WORKER} FROM worker WHERE home = $home AND queue <> '' ORDER BY started, id"
 ACTIVE = (
     "SELECT lane.id, lane.queue, lane.owner IS NOT NULL, lane.waits, lane.crashes, lane.error, lane.ready_at, "
-    "(SELECT min(at) FROM inbox WHERE inbox.lane = lane.id AND inbox.ended IS NULL), "
+    "coalesce((SELECT min(at) FROM inbox WHERE inbox.lane = lane.id AND inbox.ended IS NULL), 0.0), "
     "session.principal, session.surface, session.title, coalesce((SELECT question FROM run "
     "WHERE run.session = lane.id AND run.status = 'waiting' ORDER BY first DESC LIMIT 1), '') "
     "FROM lane JOIN session ON session.id = lane.id WHERE lane.home = $home AND session.deleted IS NULL "
-    "AND (lane.owner IS NOT NULL OR lane.pending > 0) ORDER BY 8, lane.id LIMIT $1"
+    "AND (lane.owner IS NOT NULL OR lane.pending > 0) ORDER BY 8, lane.id LIMIT 1000"
 )
 
 
@@ -47,6 +48,13 @@ class Active:
     question: str
 
 
+serving_of = Columns(Serving, WORKER)
+active_of = Columns(
+    Active,
+    "session, queue, held, waits, crashes, error, ready_at, since, principal, surface, title, question",
+)
+
+
 class Activity(Tables):
     """Reads workers and lanes for people; changes nothing but the rows of dead workers."""
 
@@ -54,30 +62,11 @@ class Activity(Tables):
         super().__init__(engine)
         self._workers = workers
 
+    active = Many[[], Active](ACTIVE, active_of)
+    """The sessions with unanswered mail, the longest first; at most a thousand."""
+
     async def serving(self) -> list[Serving]:
         """The live processes that serve this home."""
         await self._workers.reap_all()
         rows = await self._engine.read(lambda tx: tx.rows(SERVING))
-        return [Serving(id=row[0], machine=row[1], version=row[2], started=row[3]) for row in rows]
-
-    async def active(self, limit: int = 1000) -> list[Active]:
-        """The sessions with unanswered mail, the longest first."""
-        return [_active(row) for row in await self._engine.read(lambda tx: tx.rows(ACTIVE, limit))]
-
-
-def _active(row: Row) -> Active:
-    session, queue, held, waits, crashes, error, ready_at, since, principal, surface, title, question = row
-    return Active(
-        session=session,
-        queue=queue,
-        held=bool(held),
-        waits=bool(waits),
-        crashes=crashes,
-        error=error,
-        ready_at=ready_at,
-        since=since or 0.0,
-        principal=principal,
-        surface=surface,
-        title=title,
-        question=question,
-    )
+        return [serving_of(row) for row in rows]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LostLease
-from hermes_agent.store.transaction import Engine, Row, TimedTables, Transaction, storable
-from hermes_agent.store.work.board import Boards, Decide
-from hermes_agent.store.work.card_reading import card_of
+from hermes_agent.store.transaction import Columns, Engine, Keyed, Many, TimedTables, Transaction, Write, storable
+from hermes_agent.store.work.board import Boards, Decide, card_of, pair
 from hermes_agent.store.work.cards import COMMAND, Card, CardRun, Change, Ending, RunKind
 from hermes_agent.store.workers import Workers
 
@@ -22,7 +21,6 @@ OPEN = (
     f"SELECT card.body, {', '.join(f'card_run.{each}' for each in FIELDS.split(', '))} FROM card_run JOIN card "
     "ON card.id = card_run.card WHERE card_run.home = $home AND card_run.ended IS NULL ORDER BY card_run.started"
 )
-OF_CARD = f"SELECT {FIELDS} FROM card_run WHERE card = $1 ORDER BY epoch"
 OVERDUE = "SELECT id FROM card WHERE home = $home AND status = 'blocked' AND ready_at > 0 AND ready_at <= $1"
 # A folder that somebody works in, and a card whose earlier process is not known to be gone, wait.
 FREE = (
@@ -43,96 +41,14 @@ NEXT = (
     "AND NOT EXISTS (SELECT 1 FROM card_run WHERE card_run.card = card.id AND card_run.ended IS NULL)) "
     "AS moments"
 )
-ALIVE = "SELECT id, machine FROM worker"
-ANYBODY = (
-    "SELECT 1 FROM card_dispatcher JOIN worker ON worker.id = card_dispatcher.worker "
-    "WHERE card_dispatcher.home = $home LIMIT 1"
-)
 LAST_SESSION = (
     "SELECT session FROM card_run WHERE card = $1 AND profile = $2 AND kind = 'work' AND session <> '' "
     "ORDER BY epoch DESC LIMIT 1"
 )
 RECENT = (
-    "SELECT profile, outcome, ended FROM card_run WHERE home = $home AND started >= $1 AND ended IS NOT NULL "
-    "ORDER BY ended"
+    "SELECT profile, outcome FROM card_run WHERE home = $home AND started >= $1 AND ended IS NOT NULL ORDER BY ended"
 )
-
-
-class RunReading(TimedTables):
-    """What the table of runs says."""
-
-    def __init__(self, engine: Engine, clock: Clock, workers: Workers) -> None:
-        super().__init__(engine, clock)
-        self._workers = workers
-
-    async def last_session(self, card: str, profile: str) -> str:
-        """The session in which that profile worked on the card before; empty where it never did."""
-        row = await self._engine.read(lambda tx: tx.row(LAST_SESSION, card, profile), brief=True)
-        return "" if row is None else str(row[0])
-
-    async def open(self) -> list[tuple[CardRun, Card]]:
-        """The runs whose process may be alive, oldest first, with their cards."""
-        rows = await self._engine.read(lambda tx: tx.rows(OPEN))
-        return [(run_of(row[1:]), card_of(row)) for row in rows]
-
-    async def of(self, card: str) -> list[CardRun]:
-        """All runs of a card."""
-        return [run_of(row) for row in await self._engine.read(lambda tx: tx.rows(OF_CARD, card))]
-
-    async def overdue(self) -> list[str]:
-        """Blocked cards whose passing trouble has passed."""
-        now = self._clock.now()
-        return [row[0] for row in await self._engine.read(lambda tx: tx.rows(OVERDUE, now))]
-
-    async def waiting(self, host: str, *, triage: bool = False) -> frozenset[tuple[str, int]]:
-        """Cards with their version that a dispatcher of this machine could claim now, were there room."""
-        now = self._clock.now()
-        rows = await self._engine.read(lambda tx: tx.rows(WAITING, now, host), brief=True)
-        if triage:
-            rows += await self._engine.read(lambda tx: tx.rows(TRIAGE, now), brief=True)
-        return frozenset((row[0], int(row[1])) for row in rows)
-
-    async def next_due(self, host: str, stale: float, keep: float) -> float | None:
-        """When time alone gives a dispatcher something to do next; None: never."""
-        row = await self._engine.read(lambda tx: tx.row(NEXT, stale, keep, host, self._clock.now()), brief=True)
-        return None if row is None or row[0] is None else float(row[0])
-
-    async def alive(self) -> Mapping[str, str]:
-        """The workers of this database that are registered, each with its machine."""
-        return {row[0]: row[1] for row in await self._engine.read(lambda tx: tx.rows(ALIVE), brief=True)}
-
-    async def is_dispatched(self) -> bool:
-        """Whether a living process dispatches."""
-        await self._workers.register()
-        await self._workers.reap_all()
-        return await self._engine.read(lambda tx: tx.row(ANYBODY), brief=True) is not None
-
-    async def recent(self, since: float) -> Sequence[tuple[str, str, float]]:
-        """Profile, outcome and end of the runs that ended since then."""
-        return [(row[0], row[1], row[2]) for row in await self._engine.read(lambda tx: tx.rows(RECENT, since))]
-
-
-def run_of(row: Row) -> CardRun:
-    card, epoch, kind, profile, host, exec_id, session, started, seen, adopted, note, reported, ended, outcome, code = (
-        row
-    )
-    return CardRun(
-        card=card,
-        epoch=int(epoch),
-        kind=RunKind(kind),
-        profile=profile,
-        host=host,
-        exec_id=exec_id,
-        session=session,
-        started=started,
-        seen=seen,
-        adopted=bool(adopted),
-        note=note,
-        reported=bool(reported),
-        ended=ended,
-        outcome=outcome,
-        exit_code=code,
-    )
+run_of = Columns(CardRun, FIELDS)
 
 
 # All dispatchers of a home take their turns, so that the caps hold.
@@ -153,21 +69,17 @@ NEW = (
     "reported, ended, outcome, exit_code) VALUES ($1, $2, $home, $3, $4, $5, $6, '', $7, $7, 0, '', 0, NULL, '', NULL)"
 )
 ADOPTED = "UPDATE card_run SET adopted = 1 WHERE card = $1 AND epoch = $2 AND ended IS NULL"
-SESSION = "UPDATE card_run SET session = $3 WHERE card = $1 AND epoch = $2"
 # Whoever holds a card has the epoch after that of its run.
 SEEN = (
     "UPDATE card_run SET seen = $3, reported = 0, note = CASE WHEN CAST($4 AS TEXT) = '' THEN note ELSE $4 END "
     "WHERE card = $1 AND epoch = $2 - 1 AND ended IS NULL AND EXISTS "
     "(SELECT 1 FROM card WHERE id = $1 AND owner = $5 AND epoch = $2)"
 )
-HELD = "SELECT 1 FROM card WHERE id = $1 AND owner = $2 AND epoch = $3"
 REPORTED = "UPDATE card_run SET reported = 1 WHERE card = $1 AND epoch = $2 AND reported = 0 AND seen <= $3"
 OVER = (
     "UPDATE card_run SET ended = $3, exit_code = $4, outcome = CASE WHEN outcome = '' THEN $5 ELSE outcome END "
     "WHERE card = $1 AND epoch = $2 AND ended IS NULL"
 )
-DISPATCHES = "INSERT INTO card_dispatcher (worker, home) VALUES ($1, $home) ON CONFLICT DO NOTHING"
-GONE = "DELETE FROM card_dispatcher WHERE home = $home AND worker NOT IN (SELECT id FROM worker)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,12 +99,41 @@ Claim = Callable[[Card], tuple[Change, RunKind, str]]
 """What a claimed card becomes, for what, and the profile that works on it."""
 
 
-class CardRuns(RunReading):
+class CardRuns(TimedTables):
     """Processes of cards. A run is named by the epoch of its claim; its process holds the card under the next one."""
 
     def __init__(self, engine: Engine, clock: Clock, workers: Workers, cards: Boards) -> None:
-        super().__init__(engine, clock, workers)
-        self._cards = cards
+        super().__init__(engine, clock)
+        self._workers, self._cards = workers, cards
+
+    async def last_session(self, card: str, profile: str) -> str:
+        """The session in which that profile worked on the card before; empty where it never did."""
+        row = await self._engine.read(lambda tx: tx.row(LAST_SESSION, card, profile), brief=True)
+        return "" if row is None else str(row[0])
+
+    open = Many[[], tuple[CardRun, Card]](OPEN, lambda row: (run_of(row[1:]), card_of(row)))
+    """The runs whose process may be alive, oldest first, with their cards."""
+    overdue = Many[[float], str](OVERDUE)
+    """Blocked cards whose passing trouble has passed by that time."""
+    of = Many[[str], CardRun](f"SELECT {FIELDS} FROM card_run WHERE card = $1 ORDER BY epoch", run_of)
+    """All runs of a card."""
+    alive = Keyed[[], str]("SELECT id, machine FROM worker", brief=True)
+    """The workers of this database that are registered, each with its machine."""
+    recent = Many[[float], tuple[str, str]](RECENT, pair)
+    """Profile and outcome of the runs that began since then and have ended, by their ends."""
+
+    async def waiting(self, host: str, *, triage: bool = False) -> frozenset[tuple[str, int]]:
+        """Cards with their version that a dispatcher of this machine could claim now, were there room."""
+        now = self._clock.now()
+        rows = await self._engine.read(lambda tx: tx.rows(WAITING, now, host), brief=True)
+        if triage:
+            rows += await self._engine.read(lambda tx: tx.rows(TRIAGE, now), brief=True)
+        return frozenset((row[0], int(row[1])) for row in rows)
+
+    async def next_due(self, host: str, stale: float, keep: float) -> float | None:
+        """When time alone gives a dispatcher something to do next; None: never."""
+        row = await self._engine.read(lambda tx: tx.row(NEXT, stale, keep, host, self._clock.now()), brief=True)
+        return None if row is None or row[0] is None else float(row[0])
 
     async def claim(self, host: str, caps: Caps, decide: Claim, most: int = 50) -> list[tuple[Card, CardRun]]:
         """Claim up to `most` due cards for this worker, the most urgent first, each with its open run. A commit that is
@@ -247,21 +188,14 @@ class CardRuns(RunReading):
 
         return await self._cards.change(card, checked, _never, note)
 
-    async def check(self, card: str, epoch: int) -> None:
-        """Send the worker's heartbeat. Raises `LostLease` where another one has the card."""
-        await self._workers.freshen()
-        if await self._engine.read(lambda tx: tx.row(HELD, card, self._workers.id, epoch), brief=True) is None:
-            raise LostLease(f"{card} is not yours any more: another worker has it, or it was moved. Stop.")
-
     async def progress(self, card: str, epoch: int, note: str = "") -> None:
         """Note a sign of progress of the holder. Raises `LostLease`."""
         said, now = storable(self._engine.redact(note)), self._clock.now()
         if not await self._engine.write(lambda tx: tx.run(SEEN, card, epoch, now, said, self._workers.id)):
             raise LostLease(f"{card} is not yours any more: another worker has it, or it was moved. Stop.")
 
-    async def set_session(self, card: str, epoch: int, session: str) -> None:
-        """Note the session of a run."""
-        await self._engine.write(lambda tx: tx.run(SESSION, card, epoch, session))
+    set_session = Write[[str, int, str]]("UPDATE card_run SET session = $3 WHERE card = $1 AND epoch = $2")
+    """Note the session of a run, by its card and epoch."""
 
     async def end(self, run: CardRun, code: int | None, ending: Ending, decide: Decide, promote: Decide) -> bool:
         """Close a run whose process is gone; `decide` says what becomes of the card where nobody moved it. False where
@@ -282,16 +216,6 @@ class CardRuns(RunReading):
         async def change(tx: Transaction) -> None:
             if await tx.run(REPORTED, run.card, run.epoch, run.seen):
                 await self._cards.apply(tx, run.card, decide, _never)
-
-        await self._engine.write(change)
-
-    async def enter(self) -> None:
-        """Register this worker as one that dispatches."""
-        await self._workers.register()
-
-        async def change(tx: Transaction) -> None:
-            await tx.run(GONE)
-            await tx.run(DISPATCHES, self._workers.id)
 
         await self._engine.write(change)
 

@@ -1,4 +1,4 @@
-"""Table of children: sessions to which a call of another session gave a goal, where they stand, and their reports."""
+"""Tables of sessions in which nobody types: mandates; and children, to which a call of another session gave a goal."""
 
 from __future__ import annotations
 
@@ -8,16 +8,28 @@ from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import UnknownSession
-from hermes_agent.store.transaction import Row, Tables, Transaction, storable, written
+from hermes_agent.core.mandate import Mandate
+from hermes_agent.core.records import revive
+from hermes_agent.store.transaction import (
+    Columns,
+    Has,
+    Many,
+    One,
+    Row,
+    Tables,
+    Transaction,
+    Within,
+    marks,
+    plain,
+    storable,
+    written,
+)
 
 FIELDS = (
     "session, parent, run, call, n, goal, role, isolation, folder, branch, base, queue, state, delivery, outcome, "
     "report, created, ended"
 )
-ADD = (
-    f"INSERT INTO child (home, {FIELDS}) VALUES ($home, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, "
-    "$15, $16, $17, $18) ON CONFLICT (session) DO NOTHING"
-)
+ADD = f"INSERT INTO child (home, {FIELDS}) VALUES ($home, {marks(18, 1)}) ON CONFLICT (session) DO NOTHING"
 # The oldest child of a parent stands for all: who holds its row is alone in starting and ending children there.
 ALONE = (
     "SELECT session FROM child WHERE parent = $1 AND home = $home ORDER BY created, n, session LIMIT 1 "
@@ -33,7 +45,6 @@ AWAITED = (
     "AND (state <> 'ended' OR run = $2) ORDER BY created, n FOR NO KEY UPDATE"
 )
 LOCK = f"{GET} FOR NO KEY UPDATE"
-HAS_OPEN = "SELECT 1 FROM child WHERE parent = $1 AND state <> 'ended' LIMIT 1"
 LATEST = (
     f"SELECT {FIELDS} FROM child WHERE home = $home AND (CAST($1 AS TEXT) = '' OR EXISTS (SELECT 1 FROM session "
     "WHERE session.id = child.session AND session.principal = $1)) ORDER BY CASE state WHEN 'ended' THEN 1 ELSE 0 END, "
@@ -112,9 +123,22 @@ class Child:
         return self.state is not State.ENDED
 
 
+child_of = Columns(Child, FIELDS)
+
+
 class Children(Tables):
     """One row per child, written with its session. Whoever ends a child or decides where its report goes locks its
     row first, so that a report is delivered exactly once."""
+
+    get = One[[str], Child](GET, child_of, brief=True)
+    """The child of that session."""
+    of = Many[[str], Child](OF_PARENT, child_of, brief=True)
+    """The children of a session, oldest first."""
+    has_open = Has[[str]]("SELECT 1 FROM child WHERE parent = $1 AND state <> 'ended' LIMIT 1", brief=True)
+    """Whether a child of the session has not ended."""
+    reopen = Within[[str, str]](REOPEN)
+    """Note that a child that had ended, and works in a queue now, got another message: its next report goes as mail. 0
+    where it has not ended."""
 
     async def add(self, tx: Transaction, child: Child, most: int) -> None:
         """Add a child whose mail waits in the queue `HELD_BACK`; let it run if fewer than `most` of its parent do.
@@ -125,41 +149,27 @@ class Children(Tables):
         running = await tx.row(RUNNING, child.parent)
         runs = running is not None and running[0] < most
         state = State.RUNNING if runs else State.WAITING
-        whose = (child.session, child.parent, child.run, child.call, child.n, storable(child.goal), child.role)
-        where = (child.isolation, storable(child.folder), storable(child.branch), child.base, child.queue)
-        await tx.run(ADD, *whose, *where, state, child.delivery, "", "", child.created, None)
+        await tx.run(ADD, *child_of.of(replace(child, state=state)))
         if runs:
             await tx.run(MOVE_LANE, child.session, child.queue)
             tx.rings.add("")
 
-    async def get(self, session: str) -> Child | None:
-        """The child of that session."""
-        return await self._one(_child, GET, session, brief=True)
-
-    async def of(self, parent: str) -> list[Child]:
-        """The children of a session, oldest first."""
-        return [_child(row) for row in await self._engine.read(lambda tx: tx.rows(OF_PARENT, parent), brief=True)]
-
-    async def has_open(self, parent: str) -> bool:
-        """Whether a child of the session has not ended."""
-        return await self._engine.read(lambda tx: tx.holds(HAS_OPEN, parent), brief=True)
-
     async def latest(self, principal: str = "", limit: int = 50) -> list[Child]:
         """Children of that principal (empty: of all), first those that have not ended, the newest first."""
-        return [_child(row) for row in await self._engine.read(lambda tx: tx.rows(LATEST, principal, limit))]
+        return [child_of(row) for row in await self._engine.read(lambda tx: tx.rows(LATEST, principal, limit))]
 
     async def awaited(self, tx: Transaction, parent: str, run: str) -> list[Child]:
         """The children for which calls of that run wait, or waited, locked until the transaction ends; also those of
         earlier runs that have not ended."""
         await tx.holds(ALONE, parent)
-        return [_child(row) for row in await tx.rows(AWAITED, parent, run)]
+        return [child_of(row) for row in await tx.rows(AWAITED, parent, run)]
 
     async def end(self, tx: Transaction, session: str, outcome: str, report: str, at: float) -> Child | None:
         """End a child, and let the next waiting one of its parent run. None where it has ended, was deleted, or has
         more mail, which its next run answers."""
         parent = await tx.row(PARENT, session)
         row = await tx.row(LOCK, session) if parent and await tx.holds(ALONE, parent[0]) else None
-        if row is None or not (child := _child(row)).is_open or await tx.row(OPEN_MAIL, session) is not None:
+        if row is None or not (child := child_of(row)).is_open or await tx.row(OPEN_MAIL, session) is not None:
             return None
         await tx.run(END, session, outcome, storable(report), at)
         if child.state is State.RUNNING and (ready := await tx.row(NEXT, child.parent)) is not None:
@@ -188,7 +198,7 @@ class Children(Tables):
     async def abandon_all(self, tx: Transaction, parent: str, reason: str, at: float) -> None:
         """Stop all children of a session."""
         for row in await tx.rows(OF_PARENT, parent):
-            if (child := _child(row)).is_open:
+            if (child := child_of(row)).is_open:
                 await self.abandon(tx, child.session, reason, at)
 
     async def address(self, tx: Transaction, child: Child) -> tuple[str, str]:
@@ -200,11 +210,6 @@ class Children(Tables):
         """Let the report go as mail, which was for a call."""
         await tx.run(DELIVER, session, Delivery.MAIL)
 
-    async def reopen(self, tx: Transaction, session: str, queue: str) -> bool:
-        """Note that a child that had ended got another message: its next report goes as mail. False where it has not
-        ended."""
-        return await tx.run(REOPEN, session, queue) > 0
-
     async def hand_over(self, tx: Transaction, children: Sequence[Child], queue: str) -> None:
         """Leave lanes to the workers of another queue: of children, and of their parents that get mail about them."""
         for child in children:
@@ -214,6 +219,21 @@ class Children(Tables):
         tx.rings.add("")
 
 
-def _child(row: Row) -> Child:
-    facts = dict(zip(FIELDS.split(", "), row, strict=True))
-    return Child(**(facts | {"state": State(facts["state"]), "delivery": Delivery(facts["delivery"])}))
+PUT = "INSERT INTO mandate (session, home, body) VALUES ($1, $home, $2) ON CONFLICT (session) DO NOTHING"
+
+
+def mandate_of(row: Row) -> Mandate:
+    """The mandate of a row."""
+    found: Mandate = revive(Mandate, plain(row[0]))
+    return found
+
+
+class Mandates(Tables):
+    """One row per session that has a mandate; written with the session, never changed."""
+
+    of = One[[str], Mandate]("SELECT body FROM mandate WHERE session = $1 AND home = $home", mandate_of, brief=True)
+    """The session's mandate. Raises `ValueError` where a later version wrote one that this one cannot read."""
+
+    async def put(self, tx: Transaction, session: str, mandate: Mandate) -> None:
+        """Give a session its mandate, in the commit that creates the session."""
+        await tx.run(PUT, session, written(mandate))

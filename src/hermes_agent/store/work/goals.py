@@ -1,18 +1,35 @@
-"""Tables of goals: what a person wants reached, and the receipts of its checks."""
+"""Tables of goals: what a person wants reached, the checks that are due as claimed rows, and their receipts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
+from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.records import revive
 from hermes_agent.core.spending import Limit, Scope
-from hermes_agent.store.transaction import Row, TimedTables, Transaction, Value, plain, storable, written
+from hermes_agent.store.claims import FREE, Claims, Lease
+from hermes_agent.store.transaction import (
+    Columns,
+    Engine,
+    One,
+    Row,
+    TimedTables,
+    Transaction,
+    Value,
+    marks,
+    plain,
+    storable,
+    written,
+)
+from hermes_agent.store.workers import Workers
 
 FIELDS = "id, principal, session, state, revision, round, due, news, changed, ended, body"
-PUT = f"INSERT INTO goal (home, {FIELDS}) VALUES ($home, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+APART = ("id", "principal", "session", "state", "revision", "round", "wait_until")
+"""What of a goal counts as it stands in its own column: a session that is deleted changes it there."""
+PUT = f"INSERT INTO goal (home, {FIELDS}) VALUES ($home, {marks(11, 1)})"
 SET = (
     "UPDATE goal SET session = $2, state = $3, revision = $4, round = $5, due = $6, news = $7, changed = $8, "
     "ended = $9, body = $10 WHERE id = $1 AND home = $home"
@@ -38,7 +55,7 @@ DUE = (
 CHECKS = "criterion, kind, at, seconds, exit_code, verdict, evidence, output_hash"
 CHECKED = (
     f"INSERT INTO goal_check (home, round, number, goal, revision, run, {CHECKS}) VALUES "
-    "($home, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT DO NOTHING"
+    f"($home, {marks(13, 1)}) ON CONFLICT DO NOTHING"
 )
 RECEIPTS = (
     f"SELECT {CHECKS}, round FROM goal_check WHERE goal = $1 AND home = $home "
@@ -166,6 +183,16 @@ class Check:
     round: str = ""
 
 
+check_of = Columns(Check, f"{CHECKS}, round")
+
+
+def goal_of(row: Row) -> Goal:
+    """The goal of a row."""
+    found: Goal = revive(Goal, plain(row[-1]))
+    apart = dict(zip(APART, row, strict=False))
+    return replace(found, **apart | {"state": State(apart["state"])})
+
+
 Become = Callable[[Goal], Goal | None]
 """The goal as it becomes; None where it stays."""
 
@@ -173,30 +200,23 @@ Become = Callable[[Goal], Goal | None]
 class Goals(TimedTables):
     """Goals with their receipts. A change reads the goal in its own transaction."""
 
+    get = One[[str], Goal](GET, goal_of, brief=True)
+    """The goal of that id."""
+    pursued = One[[str], Goal](PURSUED, goal_of, brief=True)
+    """The goal that a session pursues."""
+
     async def put(self, tx: Transaction, goal: Goal) -> None:
         """Add a goal, as part of a change."""
         key, *row = _columns(replace(goal, changed=self._clock.now()))
         await tx.run(PUT, key, goal.principal, *row)
 
-    async def get(self, goal: str) -> Goal | None:
-        """The goal of that id."""
-        return await self._one(_goal, GET, goal, brief=True)
-
-    async def pursued(self, session: str) -> Goal | None:
-        """The goal that a session pursues."""
-        return await self._one(_goal, PURSUED, session, brief=True)
-
     async def due(self, queue: str = "") -> Sequence[Goal]:
         """The goals of a queue's sessions (empty: of all) that wait, or have news that nobody was told."""
-        return [_goal(row) for row in await self._engine.read(lambda tx: tx.rows(DUE, queue), brief=True)]
+        return [goal_of(row) for row in await self._engine.read(lambda tx: tx.rows(DUE, queue), brief=True)]
 
     async def become(self, tx: Transaction, goal: str, become: Become) -> Goal | None:
         """Change a goal as part of a transaction; the goal then, None where it stays."""
-        row = await tx.row(HOLD, goal)
-        after = None if row is None else become(_goal(row))
-        if after is not None:
-            await self._set(tx, after)
-        return after
+        return await self._become(tx, HOLD, goal, become)
 
     async def change(self, goal: str, become: Become) -> Goal | None:
         """The same in a transaction of its own."""
@@ -204,31 +224,30 @@ class Goals(TimedTables):
 
     async def end_run(self, tx: Transaction, session: str, become: Become) -> Goal | None:
         """The same for the goal that a session pursues, in the commit of a run's end."""
-        row = await tx.row(f"{PURSUED} FOR NO KEY UPDATE", session)
-        after = None if row is None else become(_goal(row))
-        if after is not None:
-            await self._set(tx, after)
-        return after
+        return await self._become(tx, f"{PURSUED} FOR NO KEY UPDATE", session, become)
 
     async def keep(self, tx: Transaction, goal: Goal, name: str, run: str, checks: Sequence[Check]) -> None:
         """Write the receipts of a round."""
         redact = self._engine.redact
         for number, each in enumerate(checks):
-            told = (storable(redact(each.criterion)), each.kind.value, each.at, each.seconds, each.exit_code)
-            more = (each.verdict, storable(redact(each.evidence)), each.output_hash)
-            await tx.run(CHECKED, name, number, goal.id, goal.revision, run, *told, *more)
+            told = replace(each, criterion=redact(each.criterion), evidence=redact(each.evidence))
+            await tx.run(CHECKED, name, number, goal.id, goal.revision, run, *check_of.of(told)[:-1])
 
     async def receipts(self, goal: str, limit: int = 50) -> Sequence[Check]:
         """The receipts of a goal, the newest round first."""
-        return [_check(row) for row in await self._engine.read(lambda tx: tx.rows(RECEIPTS, goal, limit))]
+        return [check_of(row) for row in await self._engine.read(lambda tx: tx.rows(RECEIPTS, goal, limit))]
 
     async def list(self, principal: str = "", *, ended: bool = False, limit: int = 1000) -> list[Goal]:
         """The goals of a person (empty: everybody's), open ones first, the one changed last first."""
         rows = await self._engine.read(lambda tx: tx.rows(LIST, principal, int(ended), limit), brief=True)
-        return [_goal(row) for row in rows]
+        return [goal_of(row) for row in rows]
 
-    async def _set(self, tx: Transaction, goal: Goal) -> None:
-        await tx.run(SET, *_columns(replace(goal, changed=self._clock.now())))
+    async def _become(self, tx: Transaction, sql: str, key: str, become: Become) -> Goal | None:
+        row = await tx.row(sql, key)
+        after = None if row is None else become(goal_of(row))
+        if after is not None:
+            await tx.run(SET, *_columns(replace(after, changed=self._clock.now())))
+        return after
 
 
 def _columns(goal: Goal) -> tuple[Value, ...]:
@@ -236,32 +255,81 @@ def _columns(goal: Goal) -> tuple[Value, ...]:
     return (goal.id, goal.session, goal.state.value, *counts, written(goal))
 
 
-def _goal(row: Row) -> Goal:
-    _, principal, session, state, revision, number, due, _, changed, ended, body = row
-    found: Goal = revive(Goal, plain(body))
-    return replace(
-        found,
-        principal=principal,
-        session=session,
-        state=State(state),
-        revision=revision,
-        round=number,
-        wait_until=due,
-        changed=changed,
-        ended=ended,
-    )
+BEGIN = (
+    "INSERT INTO goal_round (id, home, goal, revision, round, session, run, after, queue, state, epoch, attempts, "
+    "created, note) VALUES ($1, $home, $2, $3, $4, $5, $6, $7, $8, 'queued', 0, 0, $9, '') ON CONFLICT DO NOTHING"
+)
+ROUND = "goal, revision, round, session, run, after, attempts"
+READY = f"SELECT 1 FROM goal_round WHERE {FREE}"
+PEERS = "SELECT 1 FROM goal_round WHERE home = $home AND ended IS NULL AND queue = $1 AND owner <> $2 LIMIT 1"
+LANE = "SELECT queue FROM lane WHERE id = $1 AND home = $home"
+# Reports of agents bring the goal on, and are no reason to let it wait.
+PENDING = "SELECT count(*) FROM inbox WHERE lane = $1 AND ended IS NULL AND source <> 'child'"
+END = "state = 'done', ended = $4, note = $5"
+MOST_ATTEMPTS = 3
+"""How often the program may die in one check."""
 
 
-def _check(row: Row) -> Check:
-    criterion, kind, at, seconds, code, verdict, evidence, output_hash, name = row
-    return Check(
-        criterion=criterion,
-        kind=Kind(kind),
-        at=at,
-        seconds=seconds,
-        exit_code=code,
-        verdict=verdict,
-        evidence=evidence,
-        output_hash=output_hash,
-        round=name,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """A claimed check: of which revision and run's end, and the log's last event before that run."""
+
+    lease: Lease
+    goal: str
+    revision: int
+    round: int
+    session: str
+    run: str
+    after: int
+    attempts: int
+
+
+class GoalRounds(TimedTables):
+    """The queue of checks. Whoever claims one of its `claims` commits the outcome under its lease, or nothing."""
+
+    def __init__(self, engine: Engine, clock: Clock, workers: Workers) -> None:
+        super().__init__(engine, clock)
+        self._workers = workers
+        self.claims = Claims(engine, workers, "goal_round", ROUND)
+
+    async def queue(self, tx: Transaction, goal: Goal, queue: str, run: str, after: int) -> None:
+        """Add the check of a goal's round; one that is there stays."""
+        key = f"{goal.id}:{goal.revision}:{goal.round}"
+        row = (goal.id, goal.revision, goal.round, goal.session, run, after, queue, self._clock.now())
+        if await tx.run(BEGIN, key, *row):
+            tx.rings.add("")
+
+    async def ready(self, queue: str, sessions: Collection[str] | None) -> bool:
+        """Whether a check of this queue (of these sessions; None: all) can be claimed."""
+        which, values = _which(queue, sessions, 1)
+        return await self._engine.read(lambda tx: tx.holds(f"{READY} AND {which} LIMIT 1", *values), brief=True)
+
+    async def peers_check(self, queue: str) -> bool:
+        """Whether another process checks goals of this queue: what it holds is free when it dies."""
+        return await self._engine.read(lambda tx: tx.row(PEERS, queue, self._workers.id), brief=True) is not None
+
+    async def claim(self, queue: str, sessions: Collection[str] | None) -> Round | None:
+        """Claim a check of this queue, or of these sessions alone."""
+        which, values = _which(queue, sessions, 2)
+        if (found := await self.claims.claim(f"AND {which}", *values)) is None:
+            return None
+        return Round(lease=found[0], **dict(zip(ROUND.split(", "), found[1], strict=True)))
+
+    async def end(self, tx: Transaction, claimed: Round, note: str) -> bool:
+        """End a check; False where the lease is lost, then nothing else of the change may happen."""
+        return await self.claims.end(tx, claimed.lease, END, self._clock.now(), storable(note))
+
+    async def lane(self, tx: Transaction, session: str) -> tuple[int, str]:
+        """How much mail of people a session has that is not answered, and the queue of its lane (empty: it had none).
+        No other mail comes before the end of the change; it is asked before the goal, as at a run's end."""
+        row = await tx.row(f"{LANE} FOR NO KEY UPDATE", session)
+        mail = await tx.row(PENDING, session) if row is not None else None
+        return (0, "") if row is None or mail is None else (int(mail[0]), str(row[0]))
+
+
+def _which(queue: str, sessions: Collection[str] | None, number: int) -> tuple[str, Sequence[str]]:
+    """The condition that selects the rounds of a queue or of sessions, with its parameters."""
+    if sessions is None:
+        return f"queue = ${number}", (queue,)
+    some = tuple(sessions) or ("",)
+    return f"session IN ({marks(len(some), number)})", some

@@ -11,8 +11,13 @@ from typing import NoReturn, TypeVar
 import httpx2
 import msgspec
 from mcp.client.auth import OAuthClientProvider
-from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthMetadata
-from mcp.shared.auth import OAuthToken as Tokens
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken as Tokens,
+)
 from pydantic import BaseModel, ValidationError
 
 from hermes_agent.core.clock import Clock

@@ -15,8 +15,7 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.host.paths import Home
 from hermes_agent.store.database import Store
 from hermes_agent.store.transaction import Transaction
-from hermes_agent.store.work.board import Created
-from hermes_agent.store.work.card_reading import unknown
+from hermes_agent.store.work.board import Created, unknown
 from hermes_agent.store.work.cards import (
     CLOSED,
     HUMAN,
@@ -30,18 +29,10 @@ from hermes_agent.store.work.cards import (
     Reason,
     Status,
 )
-from hermes_agent.work.board import files
-from hermes_agent.work.board.new_cards import (
-    LONGEST_BODY,
-    WORDS,
-    NewCard,
-    NewCards,
-    check_words,
-    meant,
-    origin_of,
-)
+from hermes_agent.work.board.new_cards import LONGEST_BODY, WORDS, NewCard, NewCards, check_words, meant, origin_of
 from hermes_agent.work.board.rules import By, NotMoved, Order, Role, Verb, check_lease, check_right, may_see, moved
 from hermes_agent.work.board.settings import BoardSettings
+from hermes_agent.work.board.workspaces import copy_file, drop_files, keep_file, read_file
 
 MOST_CREATED = 10
 """So many cards may one run create."""
@@ -61,12 +52,9 @@ class CardView:
 
 def promote(card: Card) -> Change | None:
     """What becomes of a card whose last parent is done."""
-    new = moved(card, Order(verb=Verb.PROMOTE), BOARD, 0.0) if _waits(card) else card
+    waits = not card.parents_left and card.status in (Status.TODO, Status.BLOCKED)
+    new = moved(card, Order(verb=Verb.PROMOTE), BOARD, 0.0) if waits else card
     return None if new.status is card.status else Change(card=new, kind=new.status.value, by="board")
-
-
-def _waits(card: Card) -> bool:
-    return not card.parents_left and card.status in (Status.TODO, Status.BLOCKED)
 
 
 BOARD = By(name="board", role=Role.BOARD)
@@ -96,7 +84,7 @@ class Board:
         file = None
         if len(body) > LONGEST_BODY:
             place, content = f"new-{RandomIds().short()}", body.encode("utf-8", "replace")
-            file = await asyncio.to_thread(files.keep, self.home, place, "body.md", content, by.name)
+            file = await asyncio.to_thread(keep_file, self.home, place, "body.md", content, by.name)
         created = await self.cards.create(card, by.name, new.parents if divides else parents, file)
         if created.is_new and by.role is Role.WORKER:
             await self._record(by.card, "child", by, created.card.id)
@@ -212,8 +200,8 @@ class Board:
         """Keep a copy of a file with a card, by its path below the card's workspace (for a person, any path). Raises
         `HermesError`."""
         found = await self.cards.get(card)
-        self._may_touch(found, by)
-        read = partial(files.read, path, folder or found.folder, confined=not by.is_person)
+        check_lease(found, by) if by.role is Role.WORKER and by.card == card else check_right(found, "attach", by)
+        read = partial(read_file, path, folder or found.folder, confined=not by.is_person)
         name, content = await asyncio.to_thread(read)
         return await self._store_file(by, found, name, content)
 
@@ -222,7 +210,7 @@ class Board:
         found = {file.name: file for file in (await self.view(by, card)).files}
         if name not in found:
             raise HermesError(meant("file", name, list(found)) if found else f"{card} has no files.")
-        return await asyncio.to_thread(files.copy, found[name], folder)
+        return await asyncio.to_thread(copy_file, found[name], folder)
 
     async def delete(self, by: By, card: str) -> str:
         """Remove a card that never ran; any other is cancelled and archived, and says so. Raises `HermesError`."""
@@ -230,7 +218,7 @@ class Board:
         check_right(found, "delete", by)
         kept = await self.cards.files(card)
         if not found.owner and await self.cards.remove(card):
-            await asyncio.to_thread(files.drop, kept)
+            await asyncio.to_thread(drop_files, kept)
             return f"{card} is gone."
         if found.is_open:
             await self.move(by, card, Order(verb=Verb.CANCEL), text="deleted")
@@ -277,7 +265,7 @@ class Board:
         return await self.cards.change(card, lambda found: change(card=found), promote)
 
     async def _store_file(self, by: By, card: Card, name: str, content: bytes) -> CardFile:
-        file = await asyncio.to_thread(files.keep, self.home, card.id, name, content, by.name)
+        file = await asyncio.to_thread(keep_file, self.home, card.id, name, content, by.name)
         said = Change(card=card, kind="attached", by=by.name, text=name)
 
         async def note(tx: Transaction, _card: Card) -> None:
@@ -288,12 +276,6 @@ class Board:
 
         await self.cards.change(card.id, decide, promote, note)
         return file
-
-    def _may_touch(self, card: Card, by: By) -> None:
-        if by.role is Role.WORKER and by.card == card.id:
-            check_lease(card, by)
-        else:
-            check_right(card, "attach", by)
 
 
 def _ending(before: Card, order: Order, by: By) -> Ending | None:

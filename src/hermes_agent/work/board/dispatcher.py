@@ -6,7 +6,7 @@ import asyncio
 import logging
 import shlex
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from functools import partial
@@ -14,7 +14,7 @@ from functools import partial
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LostLease
-from hermes_agent.host.tasks import spawn
+from hermes_agent.host.tasks import cancelled, spawn
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Place, Running
 from hermes_agent.store.work.card_runs import Caps
 from hermes_agent.store.work.cards import COMMAND, PROFILE, Card, CardRun, Change, Ending, RunKind, Status, Workspace
@@ -40,7 +40,6 @@ OUTPUT = 2000
 DAY = 86_400
 OWN_WORD = frozenset({Ending.COMPLETED, Ending.BLOCKED, Ending.PASSED, Ending.FAILED})
 Key = tuple[str, int]
-Act = Callable[[], Awaitable[None]]
 log = logging.getLogger(__name__)
 
 
@@ -98,136 +97,104 @@ class Dispatcher:
         self._by = By(name=NAME, role=Role.BOARD, owner=board.store.workers.id)
         self._watched: dict[Key, Watched] = {}
         self._missing: dict[Key, float] = {}
-        self._silent: dict[Key, float] = {}
-        self._moments: list[float] = []
+        self._seen: frozenset[tuple[str, int, int]] = frozenset()
         self._stuck: frozenset[tuple[str, int]] = frozenset()
-        self._opened: set[Key] = set()
-        self._again = 0.0
-        self._entered = False
+        self._looked = 0.0
 
     async def next_due(self) -> float | None:
-        """When there is something to do; at once where cards wait, or processes need care."""
-        settings, now = self._board.settings, self._clock.now()
-        if not self._entered:
-            await self._board.runs.enter()
-            self._entered = True
-        needed, waiting = await self._needed(now), await self._waiting()
-        if needed or waiting - self._stuck or (waiting and now >= self._again):
-            return now
+        """When there is something to do; at once where cards wait or open processes changed, and soon while there are
+        some: what is missing, or over its time, is seen at a look."""
+        settings = self._board.settings
+        waiting, opened = await self._waiting(), _marks(await self._board.runs.open())
+        if waiting - self._stuck or opened != self._seen:
+            return self._clock.now()
         stale, keep = 60 * settings.stale_minutes, DAY * settings.keep_days
         due = await self._board.runs.next_due(self._machine.host, stale, keep)
-        again = self._again if waiting else None
-        return min((each for each in (due, again, *self._moments) if each is not None), default=None)
+        again = self._looked + (SECOND_LOOK if opened else AGAIN) if opened or waiting else None
+        return min((each for each in (due, again) if each is not None), default=None)
 
     async def fire(self) -> None:
         """Do what is due: look after open processes, unblock, claim and start, say what stands still, clean up."""
-        now = self._clock.now()
-        for act in await self._needed(now):
-            await act()
-        for blocked in await self._board.runs.overdue():
+        now, alive, opened = self._clock.now(), await self._board.runs.alive(), await self._board.runs.open()
+        self._looked, self._seen = now, _marks(opened)
+        self._missing = {key: at for key, at in self._missing.items() if key in {_key(run) for run, _ in opened}}
+        for run, card in opened:
+            await self._tend(run, card, alive, now)
+        for blocked in await self._board.runs.overdue(now):
             with suppress(HermesError):  # Somebody moved it.
                 await self._board.move(self._by, blocked, Order(verb=Verb.UNBLOCK))
-        for card, run in await self._board.runs.claim(
-            self._machine.host, await self._caps(now), partial(_claimed, self._by, now)
-        ):
-            self._watch(run, self._start(card, run))
-        await self._notice(now)
+        if await self._waiting():  # First: what is ready again has its end among those that the caps count.
+            caps, decide = await self._caps(now), partial(_claimed, self._by, now)
+            for card, run in await self._board.runs.claim(self._machine.host, caps, decide):
+                self._watch(run, self._start(card, run))
+        await self._notice(opened, now)
         await self._clean(now)
-        self._stuck, self._again = await self._waiting(), now + AGAIN
+        self._stuck = await self._waiting()
 
     @property
     def at_work(self) -> int:
         """How many processes are open."""
-        return len(self._opened)
+        return len(self._seen)
 
     @property
     def starts(self) -> bool:
-        """Whether a process is being started."""
-        return any(each.running is None and not each.task.done() for each in self._watched.values())
+        """Whether a process is being started, or is missing and may be gone."""
+        return bool(self._missing) or any(
+            each.running is None and not each.task.done() for each in self._watched.values()
+        )
 
     async def close(self) -> None:
         """Watch no process any more; they go on."""
-        tasks = [each.task for each in self._watched.values()]
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await cancelled([each.task for each in self._watched.values()])
 
     async def _waiting(self) -> frozenset[tuple[str, int]]:
         return await self._board.runs.waiting(self._machine.host, triage=self._board.settings.auto_decompose)
 
     # Open processes
 
-    async def _needed(self, now: float) -> list[Act]:
-        """What open processes need now; also notes when time alone will bring something."""
-        alive, opened = await self._board.runs.alive(), await self._board.runs.open()
-        keys = {(run.card, run.epoch) for run, _ in opened}
-        if self._opened - keys:  # There is room again.
-            self._stuck = frozenset()
-        self._opened = keys
-        self._missing = {key: at for key, at in self._missing.items() if key in keys}
-        self._silent = {key: at for key, at in self._silent.items() if key in keys}
-        self._moments = []
-        acts = (self._act(run, card, alive, now) for run, card in opened)
-        return [act for act in acts if act is not None]
-
-    def _act(self, run: CardRun, card: Card, alive: Mapping[str, str], now: float) -> Act | None:
-        key = (run.card, run.epoch)
+    async def _tend(self, run: CardRun, card: Card, alive: Mapping[str, str], now: float) -> None:
+        """Do what an open process needs now."""
+        found = self._watched.get(_key(run))
         if run.host != self._machine.host:
             gone = card.owner not in alive if _holds(run, card) else run.host not in alive.values()
-            return partial(self._over, run, None, Ending.RECLAIMED, "") if self._is_silent(key, gone, now) else None
-        if key not in self._watched:
-            since = self._missing.get(key)
-            if since is None or now - since >= SECOND_LOOK:
-                return partial(self._attach, run, card, alive, sure=since is not None)
-            self._moments.append(since + SECOND_LOOK)
-            return None
-        found = self._watched[key]
-        if found.running is None or found.ending is not None:
-            return None
-        if _holds(run, card) and not self._may(card.person):
-            return partial(self._dismiss, card)
-        ending = self._useless(run, card, alive, now)
-        return None if ending is None else partial(_stop, found, ending)
+            if self._is_gone(run, gone, now):
+                await self._over(run, None, Ending.RECLAIMED, "")
+        elif found is None:
+            await self._attach(run, card, alive, now)
+        elif found.running is not None and found.ending is None:
+            if _holds(run, card) and not self._may(card.person):
+                await self._dismiss(card)
+            elif ending := self._useless(found, run, card, alive, now):
+                found.ending = ending  # Whoever follows it records the end.
+                spawn(found.running.kill(), name="end a card's process")
 
-    def _useless(self, run: CardRun, card: Card, alive: Mapping[str, str], now: float) -> Ending | None:
+    def _useless(self, found: Watched, run: CardRun, card: Card, alive: Mapping[str, str], now: float) -> Ending | None:
         """Why a process of this machine has to end now; None where it may go on."""
-        key = (run.card, run.epoch)
         if not _holds(run, card):
             if run.outcome not in OWN_WORD:
                 return Ending.CANCELLED
-            found = self._watched[key]
             found.useless = found.useless or now
-            self._moments.append(found.useless + LINGER)
             return Ending(run.outcome) if now >= found.useless + LINGER else None
-        if card.max_seconds and run.kind is RunKind.WORK:
-            self._moments.append(run.started + card.max_seconds)
-            if now >= run.started + card.max_seconds:
-                return Ending.TIMED_OUT
-        return Ending.RECLAIMED if self._is_silent(key, run.adopted and card.owner not in alive, now) else None
+        if card.max_seconds and run.kind is RunKind.WORK and now >= run.started + card.max_seconds:
+            return Ending.TIMED_OUT
+        return Ending.RECLAIMED if self._is_gone(run, run.adopted and card.owner not in alive, now) else None
 
-    def _is_silent(self, key: Key, silent: bool, now: float) -> bool:
-        """Whether a holder is gone, at the second look too: after a suspension the others need a moment."""
-        if not silent:
-            self._silent.pop(key, None)
+    def _is_gone(self, run: CardRun, missing: bool, now: float) -> bool:
+        """Whether what is missing of a run was so at an earlier look too: after a suspension others need a moment."""
+        if not missing:
+            self._missing.pop(_key(run), None)
             return False
-        since = self._silent.setdefault(key, now)
-        self._moments.append(since + SECOND_LOOK)
-        return now >= since + SECOND_LOOK
+        return now >= self._missing.setdefault(_key(run), now) + SECOND_LOOK
 
-    async def _attach(self, run: CardRun, card: Card, alive: Mapping[str, str], *, sure: bool) -> None:
+    async def _attach(self, run: CardRun, card: Card, alive: Mapping[str, str], now: float) -> None:
         """Watch a process that another dispatcher started; end a run that never got one."""
-        key = (run.card, run.epoch)
         running = await self._machine.place(run).attach(run.exec_id)
-        if running is not None:
-            self._missing.pop(key, None)
-            self._watch(run, self._follow(run, running))
-            return
         starting = _holds(run, card) and card.owner in alive and card.owner != self._by.owner
-        if sure and not starting:
+        is_gone = self._is_gone(run, running is None and not starting, now)
+        if running is not None:
+            self._watch(run, self._follow(run, running))
+        elif is_gone:
             await self._over(run, None, Ending.RECLAIMED, "Its process never began, or left no trace.")
-        else:
-            self._missing[key] = self._clock.now()
 
     async def _dismiss(self, card: Card) -> None:
         """Block a card whose person may not use the agent any more."""
@@ -236,7 +203,7 @@ class Dispatcher:
             await self._board.move(self._by, card.id, Order(verb=Verb.BLOCK), text=text)
 
     def _watch(self, run: CardRun, work: Coroutine[None, None, None]) -> None:
-        key = (run.card, run.epoch)
+        key = _key(run)
         self._watched[key] = Watched(task=spawn(work, name=f"card {run.card}"))
         self._watched[key].task.add_done_callback(lambda _task: self._watched.pop(key, None))
 
@@ -277,7 +244,7 @@ class Dispatcher:
 
     async def _follow(self, run: CardRun, running: Running) -> None:
         """Wait for the end of a process, end what it left behind, and record it."""
-        found = self._watched[run.card, run.epoch]
+        found = self._watched[_key(run)]
         found.running = running
         ended = await running.wait()
         while not await running.kill():
@@ -306,7 +273,7 @@ class Dispatcher:
 
     async def _caps(self, now: float) -> Caps:
         settings, last = self._board.settings, dict[str, list[str]]()
-        for profile, outcome, _ in await self._board.runs.recent(now - PAUSE):
+        for profile, outcome in await self._board.runs.recent(now - PAUSE):
             last.setdefault(profile, []).append(outcome)
         failed = [Ending.SPAWN_FAILED.value] * SPAWN_FAILURES
         return Caps(
@@ -318,8 +285,8 @@ class Dispatcher:
 
     # What time brings
 
-    async def _notice(self, now: float) -> None:
-        for run, card in await self._board.runs.open():
+    async def _notice(self, opened: Sequence[tuple[CardRun, Card]], now: float) -> None:
+        for run, card in opened:
             if not run.reported and now >= run.seen + 60 * self._board.settings.stale_minutes:
                 minutes = round((now - run.seen) / 60)
                 letter = f"No progress for {minutes} minutes: {card.id} {card.title}\n\n{run.note}".strip()
@@ -345,14 +312,23 @@ def _holds(run: CardRun, card: Card) -> bool:
     return bool(card.owner) and card.epoch in (run.epoch, run.epoch + 1)
 
 
+def _key(run: CardRun) -> Key:
+    return run.card, run.epoch
+
+
+def _marks(opened: Sequence[tuple[CardRun, Card]]) -> frozenset[tuple[str, int, int]]:
+    """What tells that something became of an open run or its card."""
+    return frozenset((run.card, run.epoch, card.version) for run, card in opened)
+
+
 async def one_round(dispatcher: Dispatcher, clock: Clock) -> int:
     """Do what is due until nothing is, and all processes that began are there; how many are open."""
-    while (due := await dispatcher.next_due()) is not None and due <= clock.now() + SECOND_LOOK:
-        await dispatcher.fire()
+    while True:
+        if (due := await dispatcher.next_due()) is not None and due <= clock.now():
+            await dispatcher.fire()
+        elif not dispatcher.starts:
+            return dispatcher.at_work
         await clock.sleep(LOOK)
-        while dispatcher.starts:
-            await clock.sleep(LOOK)
-    return dispatcher.at_work
 
 
 def _claimed(by: By, now: float, card: Card) -> tuple[Change, RunKind, str]:
@@ -363,10 +339,3 @@ def _claimed(by: By, now: float, card: Card) -> tuple[Change, RunKind, str]:
         return change, RunKind.WORK, card.assignee
     is_command = card.validator.startswith(COMMAND)
     return change, RunKind.VALIDATE, COMMAND if is_command else card.validator.removeprefix(PROFILE)
-
-
-async def _stop(found: Watched, ending: Ending) -> None:
-    """Have a process ended with all that it started; whoever follows it records the end."""
-    found.ending = ending
-    if found.running is not None:
-        spawn(found.running.kill(), name="end a card's process")

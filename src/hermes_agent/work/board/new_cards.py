@@ -13,8 +13,7 @@ from hermes_agent.core.messages import Origin
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.paths import PROFILE, Home
 from hermes_agent.store.work.board import Boards
-from hermes_agent.store.work.cards import COMMAND, HUMAN, Card, Reason, Status, Workspace
-from hermes_agent.store.work.cards import PROFILE as REVIEWER
+from hermes_agent.store.work.cards import COMMAND, HUMAN, PROFILE as REVIEWER, Card, Reason, Status, Workspace
 from hermes_agent.work.board.rules import By, Role
 from hermes_agent.work.board.settings import BoardSettings
 
@@ -187,12 +186,14 @@ def meant(what: str, name: str, known: Collection[str]) -> str:
 
 def origin_of(by: By) -> Origin:
     """The label of what an actor writes."""
-    match by.role:
-        case Role.OWNER:
-            return Origin.MEMBER if by.tainted else Origin.OWNER
-        case Role.MEMBER:
-            return Origin.MEMBER
-        case Role.BOARD:
-            return Origin.RUNTIME
-        case _:
-            return Origin.TOOL if by.tainted else Origin.MODEL
+    if by.tainted:
+        return Origin.MEMBER if by.role is Role.OWNER else ORIGINS.get(by.role, Origin.TOOL)
+    return ORIGINS.get(by.role, Origin.MODEL)
+
+
+ORIGINS: Mapping[Role, Origin] = {
+    Role.OWNER: Origin.OWNER,
+    Role.MEMBER: Origin.MEMBER,
+    Role.BOARD: Origin.RUNTIME,
+}
+"""The label of what an actor writes that is no agent."""

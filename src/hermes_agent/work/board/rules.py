@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LostLease
-from hermes_agent.store.work.card_reading import unknown
+from hermes_agent.store.work.board import unknown
 from hermes_agent.store.work.cards import HUMAN, Card, Ending, Reason, Status
 
 MAX_CRASHES = 5
@@ -154,18 +154,13 @@ def check_lease(card: Card, by: By) -> None:
         raise LostLease(f"{card.id} is not yours any more: another worker has it, or it was moved. Stop.")
 
 
-def _assign(card: Card, order: Order, _by: By, _now: float) -> Card:
-    new = replace(card, assignee=order.assignee)
-    return settled(free(new)) if card.status is S.TRIAGE else new
+def _assigned(card: Card) -> Card:
+    return settled(free(card)) if card.status is S.TRIAGE else card
 
 
 def _claim(card: Card, _order: Order, by: By, now: float) -> Card:
     status = S.RUNNING if card.status is S.READY else card.status
     return replace(card, status=status, owner=by.owner, epoch=card.epoch + 1, started=card.started or now, ready_at=0.0)
-
-
-def _receipt(card: Card, order: Order, _by: By, _now: float) -> Card:
-    return _done(card) if order.code == 0 else failed(free(card))
 
 
 def _promote(card: Card, _order: Order, _by: By, _now: float) -> Card:
@@ -219,10 +214,6 @@ def _move(card: Card, order: Order, by: By, _now: float) -> Card:
     fresh = by.is_person and card.status is S.BLOCKED
     card = replace(card, attempts=0, crashes=0) if fresh else card
     return replace(free(card), status=status, blocked=None, blocked_on="", ready_at=0.0)
-
-
-def _adopt(card: Card, _order: Order, by: By, _now: float) -> Card:
-    return replace(card, owner=by.owner, epoch=card.epoch + 1)
 
 
 def _complete(card: Card, order: Order, by: By, _now: float) -> Card:
@@ -285,16 +276,16 @@ def _unblock(card: Card, _order: Order, by: By, _now: float) -> Card:
 
 
 ACTS: Mapping[Verb, Callable[[Card, Order, By, float], Card]] = {
-    Verb.ASSIGN: _assign,
+    Verb.ASSIGN: lambda card, order, _by, _now: _assigned(replace(card, assignee=order.assignee)),
     Verb.MOVE: _move,
     Verb.START: _move,
     Verb.CLAIM: _claim,
-    Verb.ADOPT: _adopt,
+    Verb.ADOPT: lambda card, _order, by, _now: replace(card, owner=by.owner, epoch=card.epoch + 1),
     Verb.COMPLETE: _complete,
     Verb.BLOCK: _block,
     Verb.UNBLOCK: _unblock,
     Verb.END: _end,
-    Verb.RECEIPT: _receipt,
+    Verb.RECEIPT: lambda card, order, _by, _now: failed(free(card)) if order.code else _done(card),
     Verb.CANCEL: lambda card, _order, _by, _now: replace(free(card), status=S.CANCELLED),
     Verb.ARCHIVE: lambda card, _order, _by, _now: replace(card, status=S.ARCHIVED),
     Verb.PROMOTE: _promote,

@@ -184,14 +184,8 @@ class CardWorker:
         until = self._began + self._card.max_seconds if self._card.max_seconds else None
         while True:
             await self._clock.sleep(BEAT)
-            try:
-                await self._board.runs.check(self._card.id, self._by.epoch)
-            except LostLease:
-                if not await self._is_held():
-                    self._over = Ending.RECLAIMED
-            except StoreError as error:
-                log.warning(UNREACHABLE, error)
-                continue
+            if not await self._is_held():
+                self._over = Ending.RECLAIMED
             if until is not None and self._clock.now() >= until:
                 self._over = self._over or Ending.TIMED_OUT
             if self._over is not None:
@@ -199,8 +193,10 @@ class CardWorker:
                 return
 
     async def _is_held(self) -> bool:
+        """Whether the card is still this process's, which shows that it lives; waits for a board out of reach."""
         while True:
             try:
+                await self._board.store.workers.freshen()
                 check_lease(await self._board.cards.get(self._card.id), self._by)
             except LostLease:
                 return False

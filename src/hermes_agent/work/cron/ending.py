@@ -27,6 +27,14 @@ QUIET = "silent"
 """The reason of an instant that ran and had nothing to say."""
 
 
+UNDELIVERED = (
+    "The scheduled job {job.name} ran, and its result cannot be delivered: {where} is no chat here any more. "
+    "`hermes cron runs {job.id}` has it; `hermes cron edit {job.id} --deliver ...` names another chat. "
+    "While it stays so you are told once a day."
+)
+"""What the owner reads of a result whose chat is gone."""
+
+
 class Places(Protocol):
     """Where letters go.
 
@@ -124,7 +132,7 @@ class Endings:
         told = _to(places.targets(job), prefix, text, instant.session)
         if gone:
             where = ", ".join(each.key for each in gone)
-            told += _to(homes, f"{prefix}:home", f"{undelivered_text(job, where)}", instant.session)
+            told += _to(homes, f"{prefix}:home", UNDELIVERED.format(job=job, where=where), instant.session)
         return told, _to(gone, f"{prefix}:gone", text, instant.session)
 
     async def _count(
@@ -151,15 +159,6 @@ def _to(places: Sequence[Conversation], key: str, text: str, session: str) -> li
         Letter(key=f"{key}:{number}", to=each, content=Content(text=text), session=session)
         for number, each in enumerate(places)
     ]
-
-
-def undelivered_text(job: Job, where: str) -> str:
-    """What the owner reads of a result whose chat is gone."""
-    return (
-        f"The scheduled job {job.name} ran, and its result cannot be delivered: {where} is no chat here any more. "
-        f"`hermes cron runs {job.id}` has it; `hermes cron edit {job.id} --deliver ...` names another chat. "
-        "While it stays so you are told once a day."
-    )
 
 
 def failure_text(instant: Instant, job: Job, result: Result) -> str:

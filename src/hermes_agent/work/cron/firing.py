@@ -3,26 +3,123 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from hashlib import sha256
+from pathlib import Path
 from typing import Protocol
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError, LostLease, StoreError
+from hermes_agent.core.errors import HermesError, HomeError, LostLease, StoreError
 from hermes_agent.core.events import MessageTaken, RunEnded
-from hermes_agent.host.tasks import spawn
+from hermes_agent.host.paths import read_small
+from hermes_agent.host.tasks import cancelled, spawn
+from hermes_agent.sandbox.place import Command, Place, begun, end_of_output
 from hermes_agent.store.claims import Lease
 from hermes_agent.store.database import Store
 from hermes_agent.store.inbox import Ending, Mail
 from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.work.cron.records import MANUAL, Claimed, Instant, InstantState, Job, JobState, Overlap
 from hermes_agent.work.cron.ending import QUIET, Endings, Result
-from hermes_agent.work.cron.planning import NEVER, SET_BACK, plan
-from hermes_agent.work.cron.schedule import BadSchedule
-from hermes_agent.work.cron.scripts import Broken, Output, Scripts
+from hermes_agent.work.cron.schedule import NEVER, SET_BACK, BadSchedule, plan
+
+MOST_OUTPUT = 100_000
+"""Bytes of a script's output that are read; the end of a longer one."""
+RUNS = {".py": "python3", ".sh": "sh", ".bash": "bash", ".js": "node"}
+LARGEST = 100_000
+"""Bytes of a script."""
+FORM = """f=$(mktemp) || exit 125
+cat > "$f" <<'{mark}'
+{text}
+{mark}
+chmod 700 "$f"
+{run}
+code=$?
+rm -f "$f"
+exit $code
+"""
+LAST_LINES = 2000
+WAKE = "wakeAgent"
+
+
+class Broken(HermesError):
+    """A job that cannot run at all until a person changes it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What a script said, and its exit code (None: nobody saw it end)."""
+
+    text: str
+    code: int | None
+
+    @property
+    def wakes(self) -> bool:
+        """Whether the agent is to run: unless the last line is `{"wakeAgent": false}`."""
+        last = self.text.strip().rpartition("\n")[2]
+        with suppress(ValueError):
+            found = json.loads(last)
+            return not (isinstance(found, dict) and found.get(WAKE) is False)
+        return True
+
+    def failure(self, name: str) -> str:
+        """Why it failed; empty where it did not."""
+        if self.code == 0:
+            return ""
+        how = "ended, and nobody saw how" if self.code is None else f"ended with {self.code}"
+        return f"The script {name} {how}. {self.text.strip()[-LAST_LINES:]}".strip()
+
+
+def script_path(folder: Path, name: str) -> Path:
+    """The file of a script. Raises `Broken` for one outside the folder, also by a link, or one that is not there."""
+    path = folder / name
+    try:
+        inside = path.resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError):
+        inside = False
+    if not name or not inside:
+        raise Broken(f"`{name}` is not in {folder}: scripts of jobs stand there.")
+    if not path.is_file():
+        raise Broken(f"There is no script {path}.")
+    return path.resolve()
+
+
+def command_of(folder: Path, name: str) -> str:
+    """The command that runs a script. It holds the script's text: behind the wall, and on other machines, there is no
+    home. Raises `Broken`."""
+    path = script_path(folder, name)
+    try:
+        content = read_small(path, LARGEST)
+        text = (content or b"").decode()
+    except (HomeError, ValueError) as error:
+        raise Broken(f"The script {path} cannot be run: it is not {LARGEST:,} bytes of text.") from error
+    run = RUNS.get(path.suffix) or ("" if text.startswith("#!") else "sh")
+    return FORM.format(text=text, mark=f"END_{sha256(text.encode()).hexdigest()[:16]}", run=f'{run} "$f"'.strip())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scripts:
+    """Runs scripts in a place, with a time limit in seconds."""
+
+    place: Place
+    folder: Path
+    seconds: float
+
+    async def run(self, name: str, instant: Instant, workdir: str, part: str = "") -> Output:
+        """Run a script for an instant, or wait for the one that an earlier process started. Raises `HermesError`."""
+        text = await asyncio.to_thread(command_of, self.folder, name)
+        command = Command(text=text, folder=workdir, limit=self.seconds)
+        exec_id = f"cron/{instant.job}-{instant.due}{part}"
+        running = await begun(self.place, exec_id, command)
+        ended = await running.wait()
+        read = await end_of_output(running, MOST_OUTPUT)
+        return Output(text=read.decode("utf-8", "replace"), code=ended.code)
+
 
 log = logging.getLogger(__name__)
 RECHECK = 5.0
@@ -37,6 +134,10 @@ APOLOGY = "Something in this program broke; logs/hermes.log has the details."
 
 class Dismissed(HermesError):
     """A job of somebody who may not use this agent any more."""
+
+
+STOPPED_BY: Mapping[type[HermesError], JobState] = {Broken: JobState.BROKEN, Dismissed: JobState.PAUSED}
+"""What becomes of the job whose instant failed so; any other stays as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,10 +220,7 @@ class Firing:
     async def close(self) -> None:
         """Leave what is under way to others: scripts go on, and whoever claims their instants finds them."""
         tasks = dict(self._tasks)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await cancelled(tasks)
         for lease in tasks.values():
             await self._store.cron_instants.release(lease)
 
@@ -176,12 +274,8 @@ class Firing:
             log.warning("scheduled job %s is left to others: %s", instant.id, error)
             await self._store.cron_instants.release(claimed.lease, str(error), counts=True)
             return
-        except Broken as error:
-            result = Result(state=InstantState.FAILED, words=str(error), job_state=JobState.BROKEN)
-        except Dismissed as error:
-            result = Result(state=InstantState.FAILED, words=str(error), job_state=JobState.PAUSED)
         except HermesError as error:
-            result = Result(state=InstantState.FAILED, words=str(error))
+            result = Result(state=InstantState.FAILED, words=str(error), job_state=STOPPED_BY.get(type(error)))
         except Exception:
             log.exception("scheduled job %s failed", instant.id)
             result = Result(state=InstantState.FAILED, words=APOLOGY)

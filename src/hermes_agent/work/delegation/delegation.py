@@ -1,4 +1,4 @@
-"""Delegation: starts children, waits for them, and ends, stops and continues them."""
+"""Delegation: terms of children, which narrow and never widen; starts children, waits for them, ends and stops them."""
 
 from __future__ import annotations
 
@@ -6,45 +6,166 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
+from enum import StrEnum
 from typing import Protocol
+
+import msgspec
 
 from hermes_agent.agent.mailbox import Change
 from hermes_agent.core.chat import Busy, Conversation, Inbound, Principal, Standings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError, UnknownSession
-from hermes_agent.core.events import Entry, Outcome, Replied, RunEnded, ToolStarted
+from hermes_agent.core.effects import Capability
+from hermes_agent.core.errors import BadArguments, HermesError, Refused, UnknownSession
+from hermes_agent.core.events import Entry, Outcome, Pinned, Replied, RunEnded, ToolStarted
 from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.core.messages import Origin, Text
+from hermes_agent.core.spending import Limit, Scope
+from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.tasks import spawn
 from hermes_agent.runs.front import Assignment, Hermes
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.work.children import HELD_BACK, Child, Delivery
-from hermes_agent.work.delegation.report import LOST, REMOVED, Report, report_of, shown
+from hermes_agent.work.delegation.report import REMOVED, Report, report_of, shown
 from hermes_agent.work.delegation.settings import DelegationSettings, Isolation
-from hermes_agent.work.delegation.terms import Parent
+
+MOST_TASKS = 10
+DELEGATION = "delegation"
+NEVER = frozenset({"clarify", "memory", "sending", "code", "cron", "board", "goals"})
+"""Toolsets that no child has: they speak to people, outlive the child, or call tools unseen."""
+LEAST = ("todo",)
+WORKER = """\
+# Your work
+You work for another agent, not for a person: nobody reads along, and nobody answers questions. Do the goal in the \
+first message, and no more than it asks. Your last message is your report. It says what you did, what you did not do \
+and why, and how you checked it. Name files by their whole paths. Claim no check that you did not run."""
+SPLITTING = " You may give parts of it to agents of your own (delegate_task)."
+
+
+class Role(StrEnum):
+    """What a child is: a `leaf` works alone, an `orchestrator` may delegate while there is a level below it."""
+
+    LEAF = "leaf"
+    ORCHESTRATOR = "orchestrator"
+
+
+class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One task of a call: what to do, and what the agent has to know for it."""
+
+    goal: str
+    context: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parent:
+    """The session that delegates, as it is during the call: its run, its toolsets, the capabilities that it lacks, and
+    its pins. `principal` is who the children work for. `money` and `tokens` are what its limits leave, `of_job` is the
+    limit of its job (None: it has none, or no job yet)."""
+
+    record: SessionRecord
+    mandate: Mandate | None
+    run: str
+    principal: Principal
+    toolsets: tuple[str, ...]
+    lacks: tuple[Capability, ...] = ()
+    pins: tuple[Pinned, ...] = ()
+    money: int | None = None
+    tokens: int | None = None
+    of_job: Limit | None = None
+    last_said: str = ""
+
+    @property
+    def depth(self) -> int:
+        """How many sessions are above it."""
+        return self.mandate.depth if self.mandate else 0
+
+    @property
+    def job(self) -> str:
+        """The job whose limits its children share: its own, or one for the children of this run."""
+        return self.record.job or f"{self.record.id}.{self.run}"
+
+
+def check_tasks(goal: str, context: str, tasks: Sequence[Task]) -> list[Task]:
+    """The tasks of a call. Raises `BadArguments`."""
+    alone = [Task(goal=goal, context=context)] if goal.strip() or not tasks else []
+    wanted = [*alone, *tasks]
+    if not alone and context.strip():
+        raise BadArguments("`context` belongs to `goal` - at `$.context`", hint="Give each task its own `context`.")
+    for number, task in enumerate(wanted):
+        if not task.goal.strip():
+            where = "$.goal" if alone and not number else f"$.tasks[{number - len(alone)}].goal"
+            raise BadArguments(
+                f"There is nothing to do - at `{where}`", hint="Give `goal`, or `tasks` with a goal each."
+            )
+    if len(wanted) > MOST_TASKS:
+        raise BadArguments(
+            f"{len(wanted)} tasks are more than {MOST_TASKS} - at `$.tasks`", hint="Make fewer calls of it."
+        )
+    return wanted
+
+
+def narrowed(
+    parent: Parent, asked: Sequence[str], role: Role, known: Collection[str], settings: DelegationSettings
+) -> tuple[str, ...]:
+    """The toolsets of a child. Raises `BadArguments` for an unknown name, `Refused` for one that it cannot have."""
+    deepest, never = settings.max_depth, NEVER if settings.inherit_mcp else NEVER | {"mcp"}
+    if parent.depth >= deepest:
+        raise Refused(
+            f"Agents at depth {parent.depth} start no others (`delegation.max_depth` is {deepest}).",
+            hint="Do it yourself, and say in your report what is left.",
+        )
+    splits = role is Role.ORCHESTRATOR and parent.depth + 1 < deepest
+    has = tuple(each for each in parent.toolsets if each not in never and (each != DELEGATION or splits))
+    for name in asked:
+        if name not in known:
+            near = nearest_key(name, known)
+            meant = f"Did you mean `{near}`?" if near else f"You can give: {', '.join(has)}."
+            raise BadArguments(f"There is no toolset `{name}` - at `$.toolsets`", hint=meant)
+        if name not in has:
+            raise Refused(
+                f"The toolset `{name}` cannot be given: delegation narrows what you have, and never widens it.",
+                hint=f"You can give: {', '.join(has) or 'none'}.",
+            )
+    chosen = tuple(each for each in has if not asked or each in asked or (each == DELEGATION and splits))
+    return chosen or LEAST
+
+
+def mandate_of_child(
+    parent: Parent, settings: DelegationSettings, toolsets: tuple[str, ...], *, now: float, end: float | None
+) -> Mandate:
+    """The mandate of a child that begins now. It inherits the `end`; each gets at most half of what is left of
+    money and tokens, and all of a new job together no more."""
+    above = parent.mandate
+    until = now + settings.child_seconds
+    money = None if parent.money is None else parent.money // 2
+    tokens = None if parent.tokens is None else parent.tokens // 2
+    shared = parent.of_job or Limit(scope=Scope.JOB)
+    if not parent.record.job:
+        shared = Limit(scope=Scope.JOB, money=money, tokens=tokens)
+    return Mandate(
+        kind=Work.CHILD,
+        parent=parent.record.id,
+        depth=parent.depth + 1,
+        toolsets=toolsets,
+        denied=parent.lacks,
+        turns=settings.max_turns,
+        until=until if end is None else min(until, end),
+        money=money,
+        tokens=tokens,
+        job_money=shared.money,
+        job_tokens=shared.tokens,
+        effort=settings.effort or (above.effort if above else ""),
+        role=WORKER + (SPLITTING if DELEGATION in toolsets else ""),
+    )
+
 
 SOURCE, NEWS = "delegate", "child"
 """The sources of a child's first message, and of the mail about its end."""
 LOOK = 2.0
 """Seconds after which a waiting call reads the rows of its children again, whatever it heard."""
 STOPPED = "Stopped."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """A child to start, its row without session and queue. `key` and the child's number are its identity, so that a
-    call which is made again finds it. `origin` labels the goal and the context."""
-
-    parent: Parent
-    mandate: Mandate
-    child: Child
-    key: str
-    context: str
-    origin: Origin
-    model: str
 
 
 class Apart(Protocol):
@@ -79,18 +200,18 @@ class Delegation:
 
     # 1. Start and wait
 
-    async def start(self, order: Order) -> str:
-        """Start a child, or find the one that an earlier attempt of this call started; its session."""
-        parent, child, scheduler = order.parent, order.child, self._hermes.scheduler
-        context = f"\n\nWhat you need to know:\n{order.context}" if order.context.strip() else ""
+    async def start(self, parent: Parent, child: Child, mandate: Mandate, said: Text, key: str) -> str:
+        """Start a child (its row without session and queue) with what it is told, or find the one that an earlier
+        attempt of the call with this key started; its session."""
+        scheduler = self._hermes.scheduler
         inbound = Inbound(
             source=SOURCE,
-            source_id=f"{order.key}:{child.n}",
+            source_id=f"{key}:{child.n}",
             principal=parent.principal,
             conversation=Conversation(
                 platform=Work.CHILD, chat_kind="folder", chat=child.parent, thread=f"{child.call}:{child.n}"
             ),
-            parts=(Text(text=f"Your goal: {child.goal}{context}", origin=order.origin),),
+            parts=(said,),
             received=child.created,
             pins=parent.pins,
         )
@@ -100,8 +221,9 @@ class Delegation:
             queue = apart.queue(session) if apart else scheduler.queue
             await self.children.add(tx, replace(child, session=session, queue=queue), self._settings.max_children)
 
-        work = Assignment(mandate=order.mandate, job=parent.job, queue=HELD_BACK, beside=add)
-        submitted = await self._hermes.start_session(inbound, workspace=child.folder, model=order.model, work=work)
+        work = Assignment(mandate=mandate, job=parent.job, queue=HELD_BACK, beside=add)
+        model = self._settings.model or parent.record.model
+        submitted = await self._hermes.start_session(inbound, workspace=child.folder, model=model, work=work)
         scheduler.expect(child.parent)
         await self.attend(submitted.session)
         return submitted.session
@@ -260,8 +382,3 @@ class Delegation:
     async def hand_over(self, children: Sequence[Child], queue: str) -> None:
         """Leave children, and the mail about them, to the workers of another queue."""
         await self._store.write(lambda tx: self.children.hand_over(tx, children, queue))
-
-
-def outcome_of(ended: RunEnded) -> str:
-    """The outcome of a child whose run ended so."""
-    return LOST if ended.reason == "deaths" else ended.outcome

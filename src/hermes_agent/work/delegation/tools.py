@@ -13,10 +13,17 @@ from hermes_agent.core.errors import BadArguments, Refused, ToolError
 from hermes_agent.core.messages import LABELS, Origin, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.store.work.children import Child, Delivery
-from hermes_agent.work.delegation.delegation import Delegation, Order
+from hermes_agent.work.delegation.delegation import (
+    Delegation,
+    Parent,
+    Role,
+    Task,
+    check_tasks,
+    mandate_of_child,
+    narrowed,
+)
 from hermes_agent.work.delegation.report import LOST, log_of, report_of, shown
 from hermes_agent.work.delegation.settings import DelegationSettings, Isolation
-from hermes_agent.work.delegation.terms import Parent, Role, Task, check_tasks, mandate_of_child, narrowed
 
 ParentOf = Callable[[str, Collection[str]], Awaitable[Parent]]
 """What a session has to give, for the people (by key) for whom its run works."""
@@ -115,11 +122,10 @@ class DelegationTools:
         toolsets = narrowed(parent, wish.asked, wish.role, self._means.known(), self._settings)
         goals: dict[str, str] = {}
         for n, task in enumerate(tasks, 1):
-            order = await self._order(parent, task, n, wish, toolsets)
-            goals[await self._delegation.start(order)] = task.goal[:200]
+            goals[await self._start(parent, task, n, wish, toolsets)] = task.goal[:200]
         return goals
 
-    async def _order(self, parent: Parent, task: Task, n: int, wish: Wish, toolsets: tuple[str, ...]) -> Order:
+    async def _start(self, parent: Parent, task: Task, n: int, wish: Wish, toolsets: tuple[str, ...]) -> str:
         session, isolation = parent.record.id, wish.isolation or self._settings.isolation
         folder, branch, base = parent.record.workspace, "", ""
         if isolation is Isolation.WORKTREE:
@@ -145,15 +151,10 @@ class DelegationTools:
             delivery=Delivery.MAIL if wish.background else Delivery.CALL,
             created=now,
         )
-        return Order(
-            parent=parent,
-            mandate=mandate_of_child(parent, self._settings, toolsets, now=now, end=wish.until),
-            child=child,
-            key=wish.key,
-            context=context,
-            origin=wish.origin,
-            model=self._settings.model or parent.record.model,
-        )
+        told = f"\n\nWhat you need to know:\n{context}" if context.strip() else ""
+        said = Text(text=f"Your goal: {task.goal}{told}", origin=wish.origin)
+        mandate = mandate_of_child(parent, self._settings, toolsets, now=now, end=wish.until)
+        return await self._delegation.start(parent, child, mandate, said, wish.key)
 
     @tool(
         effect=Effect.KEYED,

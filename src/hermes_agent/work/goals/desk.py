@@ -350,37 +350,28 @@ class Desk:
 
 
 def begins(goal: Goal, record: SessionRecord, who: Principal, words: str, now: float) -> Inbound:
-    """The message that has a session begin, or go on, with a goal: the person's words, in a run of its own."""
+    """The message that has a session begin, or go on, with a goal: the person's words."""
+    parts = [Text(text=words, origin=Origin(who.standing.value))]
+    return message(f"{message_id(goal)}:begin", record, who, parts, now)
+
+
+def message(identity: str, record: SessionRecord, who: Principal, parts: Sequence[Text], now: float) -> Inbound:
+    """A message about a goal to the session that pursues it, which gets a run of its own."""
     return Inbound(
         source=SOURCE,
-        source_id=f"{message_id(goal)}:begin",
+        source_id=identity,
         principal=who,
         conversation=Conversation.parse(record.conversation),
-        parts=(Text(text=words, origin=Origin(who.standing.value)),),
+        parts=tuple(parts),
         received=now,
         busy=Busy.QUEUE,
     )
 
 
 def _resumed(placed: Goal, turns: int | None, money: int | None, now: Goal) -> Goal:
-    """A goal that another session, or the same one again, pursues."""
+    """A goal that another session, or the same one again, pursues, without what earlier rounds counted."""
     return replace(
-        _afresh(now),
-        state=State.ACTIVE,
-        session=placed.session,
-        folder=placed.folder,
-        since=placed.since,
-        round=now.round + 1,
-        turns=now.turns + 1,
-        max_turns=now.max_turns if turns is None else now.turns + turns,
-        money=now.money if money is None else money,
-    )
-
-
-def _afresh(goal: Goal) -> Goal:
-    """A goal without what earlier rounds counted."""
-    return replace(
-        goal,
+        now,
         why="",
         fails=0,
         same=0,
@@ -392,4 +383,12 @@ def _afresh(goal: Goal) -> Goal:
         untold="",
         wait_until=None,
         wait_exec="",
+        state=State.ACTIVE,
+        session=placed.session,
+        folder=placed.folder,
+        since=placed.since,
+        round=now.round + 1,
+        turns=now.turns + 1,
+        max_turns=now.max_turns if turns is None else now.turns + turns,
+        money=now.money if money is None else money,
     )

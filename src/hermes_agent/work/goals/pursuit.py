@@ -1,39 +1,43 @@
-"""Pursues goals: notes the end of a run, claims the check that is due, and goes on or stops by what it gives."""
+"""Pursues goals: claims the check that is due, and goes on or stops by what it gives; and the tool `goal`."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import Literal
 
 from hermes_agent.agent.mailbox import Change
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.stop import NEW_MESSAGE, WITHDRAWN
-from hermes_agent.core.chat import Busy, Conversation, Inbound, Principal, Standing
-from hermes_agent.core.errors import HermesError, LimitReached, LostLease
+from hermes_agent.core.chat import Conversation, Standing
+from hermes_agent.core.effects import Effect
+from hermes_agent.core.errors import HermesError, LimitReached, LostLease, ToolError
 from hermes_agent.core.events import Entry, RunEnded
+from hermes_agent.core.mandate import Work
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.spending import Scope
-from hermes_agent.host.tasks import spawn
+from hermes_agent.core.tool import CallContext, Question, tool
+from hermes_agent.host.tasks import cancelled, spawn
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.transaction import Transaction
-from hermes_agent.store.work.goal_rounds import MOST_ATTEMPTS, Round
-from hermes_agent.store.work.goals import Check, Goal, Kind, State
+from hermes_agent.store.work.goals import MOST_ATTEMPTS, Check, Criterion, Goal, Kind, Round, State
 from hermes_agent.work.goals.checks import effects_of, person_spoke, unapproved_in
-from hermes_agent.work.goals.desk import Desk
+from hermes_agent.work.goals.desk import Desk, Whose, Wish, message
 from hermes_agent.work.goals.rules import (
     FOR_CARDS,
-    SOURCE,
     Decision,
     Found,
     after_run,
     blocked,
     continuation,
     decide,
+    page,
     reported,
 )
 from hermes_agent.work.goals.settings import GoalSettings
@@ -152,11 +156,7 @@ class Pursuit:
 
     async def close(self) -> None:
         """Put the checks of this process back; their commands go on."""
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await cancelled(list(self._tasks.values()))
 
     # 2. Waiting
 
@@ -190,22 +190,18 @@ class Pursuit:
         try:
             await self._check(claimed)
         except asyncio.CancelledError:
-            await asyncio.shield(spawn(self._put_back(claimed), name=f"release {claimed.lease.id}"))
+            await asyncio.shield(spawn(self._rounds.claims.release(claimed.lease), name=f"release {claimed.lease.id}"))
             raise
         except LostLease as error:
             log.warning("%s", error)
         except Exception:
             log.exception("the check %s failed", claimed.lease.id)
-            await self._put_back(claimed, counts=True)
-
-    async def _put_back(self, claimed: Round, *, counts: bool = False) -> None:
-        await self._rounds.claims.release(claimed.lease, "the check failed" if counts else "", counts=counts)
-        await self._store.write(_ring)
+            await self._rounds.claims.release(claimed.lease, "the check failed", counts=True)
 
     async def _check(self, claimed: Round) -> None:
         goal, record = await self._goals.get(claimed.goal), await self._store.sessions.get(claimed.session)
         if goal is None or record is None or not _is_current(goal, claimed):
-            await self._store.write(partial(self._end_stale, claimed))
+            await self._store.write(partial(self._check_again, claimed=claimed, ends=True))
             return
         is_guest = self._desk.who(record.principal).standing is Standing.GUEST
         if is_guest or claimed.attempts > MOST_ATTEMPTS:
@@ -230,12 +226,10 @@ class Pursuit:
         await self._rounds.claims.check(claimed.lease)
         await self._commit(claimed, goal, record, checks, decision)
 
-    async def _end_stale(self, claimed: Round, tx: Transaction) -> None:
-        if await self._rounds.end(tx, claimed, "stale"):
-            await self._check_again(tx, claimed)
-
-    async def _check_again(self, tx: Transaction, claimed: Round) -> None:
-        """Queue the check of a goal that got another revision during this one."""
+    async def _check_again(self, tx: Transaction, claimed: Round, *, ends: bool = False) -> None:
+        """Queue the check of a goal that got another revision during this one, which `ends` here or has ended."""
+        if ends and not await self._rounds.end(tx, claimed, "stale"):
+            return
         goal = await self._goals.become(
             tx, claimed.goal, lambda there: there if there.state is State.CHECKING else None
         )
@@ -276,8 +270,10 @@ class Pursuit:
             tx.rings.add("")
             await self._goals.keep(tx, goal, claimed.lease.id, claimed.run, checks)
             if decision.continues and not pending:
-                who = self._desk.who(record.principal)
-                inbound = _next_message(claimed.lease.id, record, after, checks, who, self._clock.now())
+                words, outputs = continuation(after, checks)
+                parts = [Text(text=words, origin=Origin.RUNTIME)]
+                parts += [Text(text=f"\n\n{outputs}", origin=Origin.TOOL)] if outputs else []
+                inbound = message(claimed.lease.id, record, self._desk.who(record.principal), parts, self._clock.now())
                 await self._store.inbox.accept(inbound, record.id, queue or self._queue, tx=tx)
             return after
 
@@ -298,27 +294,80 @@ def _after(there: Goal, claimed: Round, decision: Decision, pending: int) -> Goa
     return replace(decision.goal, untold=decision.news)
 
 
-def _next_message(
-    identity: str, record: SessionRecord, goal: Goal, checks: Sequence[Check], who: Principal, now: float
-) -> Inbound:
-    words, outputs = continuation(goal, checks)
-    parts = [Text(text=words, origin=Origin.RUNTIME)]
-    parts += [Text(text=f"\n\n{outputs}", origin=Origin.TOOL)] if outputs else []
-    return Inbound(
-        source=SOURCE,
-        source_id=identity,
-        principal=who,
-        conversation=Conversation.parse(record.conversation),
-        parts=tuple(parts),
-        received=now,
-        busy=Busy.QUEUE,
-    )
-
-
 def _is_current(goal: Goal, claimed: Round) -> bool:
     """Whether the check is still of this goal: neither a revision nor a later run came after it."""
     return (goal.state, goal.revision, goal.round) == (State.CHECKING, claimed.revision, claimed.round)
 
 
-async def _ring(tx: Transaction) -> None:
-    tx.rings.add("")
+YES, NO = "yes", "no"
+
+
+class GoalTools:
+    """The toolset `goals`: its one tool `goal`. `whose` says whose goals a principal has."""
+
+    def __init__(self, desk: Callable[[], Desk], whose: Callable[[str], Whose]) -> None:
+        self._desk, self._whose = desk, whose
+
+    @tool(effect=Effect.KEYED, reads_when="action=get", origin=Origin.RUNTIME)
+    async def goal(
+        self,
+        action: Literal["get", "propose", "report"],
+        context: CallContext,
+        text: str = "",
+        commands: list[str] | None = None,
+        state: Literal["done", "blocked", "waiting"] = "done",
+    ) -> str:
+        """The person's goals: get them; propose one to the person; report the state of yours. Criteria are checked
+        after your reply.
+
+        Args:
+            text: the goal; in a report why
+            commands: each must exit with 0
+        """
+        desk = self._desk()
+        record = await desk.store.sessions.get(context.session)
+        if record is None or not Conversation.parse(record.conversation).is_private:
+            raise ToolError("Goals are a private matter: not in a chat that others read.")
+        if action == "get":
+            return await self._shown(desk, record)
+        if record.surface in set(Work):
+            raise ToolError("Here goals can only be read: a person sets and ends them.")
+        if action == "propose":
+            return await self._propose(desk, record, context, text, commands or [])
+        goal = await desk.store.goals.pursued(record.id)
+        if goal is None:
+            raise ToolError("No goal is pursued in this conversation.")
+        await desk.report(goal, state if state != "done" else "", text)
+        return f"Noted. The criteria of {goal.id} are checked when this reply ends; they decide."
+
+    async def _shown(self, desk: Desk, record: SessionRecord) -> str:
+        goals = await desk.store.goals.list(self._whose(record.principal).key)
+        pages = [page(replace(goal, why=""), await desk.store.goals.receipts(goal.id, 5)) for goal in goals]
+        return "\n".join(pages) or "There are no open goals."
+
+    async def _propose(
+        self, desk: Desk, record: SessionRecord, context: CallContext, text: str, commands: list[str]
+    ) -> str:
+        criteria = tuple(Criterion(kind=Kind.COMMAND, text=each) for each in commands)
+        proof = "\n".join(f"- {each}" for each in criteria) or "- a model judges that it is reached"
+        there = await desk.store.goals.pursued(record.id)
+        asks = f"Shall this be a goal that I pursue until it is reached?\n{text}"
+        if there is not None:
+            asks = f"Shall the goal {there.id} have further criteria?\n{there.text}"
+            if not commands:
+                raise ToolError(f"Goal {there.id} is pursued here: propose `commands` that prove it.")
+        question = Question(
+            text=f"{asks}\nIt counts as done when:\n{proof}",
+            about=hashlib.sha256(repr((text, commands, record.workspace)).encode("utf-8", "replace")).hexdigest(),
+            choices=(YES, NO),
+        )
+        answer = (await context.ask(question)).strip()
+        if answer.lower() not in (YES, "y"):
+            return f"The person did not agree: {answer}"
+        who = self._whose(record.principal)
+        if there is not None:
+            await desk.add(who, there, *criteria)
+            return f"The person agreed: {there.id} has these criteria too."
+        wish = Wish(text=text, criteria=criteria, origin="proposed")
+        made = await desk.create(who, wish, record, record.workspace)
+        return f"The person agreed: {made.goal.id} begins after this reply."

@@ -6,8 +6,7 @@ import pytest
 
 from hermes_agent.core.errors import LostLease
 from hermes_agent.store.database import Store
-from hermes_agent.store.work.cron.instants import CronInstants
-from hermes_agent.store.work.cron.jobs import MOST_SHOWN, CronJobs
+from hermes_agent.store.work.cron.jobs import MOST_SHOWN, CronInstants, CronJobs
 from hermes_agent.store.work.cron.records import (
     MANUAL,
     Instant,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.app.mcp.signin import Paste, Show, begin, end, sign_in, sign_out
 from hermes_agent.app.mcp.source import McpTools
-from hermes_agent.app.operations.access import Access, Noun, OfflineSystem, place, verb
+from hermes_agent.app.operations.access import Access, HomeSystem, Noun, OfflineSystem, place, verb
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.toolkit import needs_without_store
 from hermes_agent.core.chat import Standing
@@ -29,7 +29,6 @@ from hermes_agent.tools.mcp.servers import Known
 from hermes_agent.tools.mcp.settings import Server
 
 if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import HomeSystem
     from hermes_agent.app.system import System
 
 NAMED = re.compile(r"(?:^|(?<=\s))@([A-Za-z0-9][\w-]*):(\S*[^\s.,;:!?)])")
