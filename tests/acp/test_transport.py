@@ -184,11 +184,12 @@ async def test_a_slow_reader_delays_no_run_and_loses_no_word(tmp_path: Path):
     assert message["result"]["stopReason"] == "end_turn"
 
 
+@pytest.mark.timeout(120)
 async def test_a_prompt_can_be_cancelled_after_a_load_that_was_withdrawn(tmp_path: Path):
     (tmp_path / "work").mkdir()
 
     def script(heard: Heard) -> Json:
-        return Hang() if spoken(heard) else Say("word " * 400_000)
+        return Hang() if spoken(heard) else Say("word " * 250_000)
 
     async with serving(openai_model(script, keys=())) as server:
         home = settle_home(tmp_path / "home", server.url)

@@ -147,7 +147,7 @@ class PipedPrograms:
         try:
             piped = await asyncio.shield(starting)
         except asyncio.CancelledError:
-            starting.add_done_callback(_end_unwanted)
+            await asyncio.shield(spawn(_end_unwanted(starting), name="end of an unwanted program"))
             raise
         if isinstance(piped, PlaceFailed):
             raise piped
@@ -231,10 +231,10 @@ class PipedPrograms:
         return jail.launch(argv, cell=cell, env=env, stdin=given, out=said)
 
 
-def _end_unwanted(starting: asyncio.Task[Piped | PlaceFailed]) -> None:
+async def _end_unwanted(starting: asyncio.Task[Piped | PlaceFailed]) -> None:
     """End a program whose starter does not wait for it any more."""
-    if not starting.cancelled() and isinstance(piped := starting.result(), Piped):
-        spawn(piped.close(), name="end of an unwanted program")
+    if isinstance(piped := await starting, Piped):
+        await piped.close()
 
 
 # Below the folder of caches. What a jailed command wrote is never read outside: each kind has records of its own.
