@@ -222,8 +222,8 @@ class RunContext:
 
     async def hold(self, handle: str) -> None:
         """Record the handle under which the effect goes on elsewhere."""
+        self.begun_at = replace(self.begun_at, handle=handle)  # First: a stop meanwhile ends it there.
         await self._journal.commit(changes=[self._journal.hold_effect(self._call.id, handle)])
-        self.begun_at = replace(self.begun_at, handle=handle)
 
     async def ask(self, question: Question) -> str:
         """Ask the person; the question is logged once, however often the call is retried."""

@@ -132,7 +132,7 @@ def checked(field: Field, value: object) -> object:
         case "integer":
             fits = isinstance(value, int) and not isinstance(value, bool)
         case "number":
-            fits = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+            fits = type(value) is int or (isinstance(value, float) and math.isfinite(value))
         case "choice":
             fits = value in field.choices
         case "choices":

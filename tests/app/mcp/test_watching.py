@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.errors import BadArguments, ToolError
+from hermes_agent.tools.mcp.listing import Lost
 from tests.app.mcp.calling import MODERN, ODD, PLAIN, Calling, calling, plain
 
 
@@ -51,3 +52,28 @@ async def test_what_cannot_be_watched_is_a_sentence_and_watching_is_bounded(tmp_
             await call("mcp_resource", action="watch", server="fix", uri=f"note://{number}")
         with pytest.raises(ToolError, match="20 resources are watched at most"):
             await call("mcp_resource", action="watch", server="fix", uri="note://20")
+
+
+async def test_a_server_that_tells_of_what_nobody_watches_is_not_remembered(tmp_path: Path):
+    async with calling(tmp_path, {"fix": plain()}) as call:
+        await call("mcp__fix__touch")
+        await call("mcp_resource", action="watch", server="fix", uri="note://two")
+        await call("mcp__fix__touch")
+        await call("mcp_resource", action="read", server="fix", uri="note://two")
+
+        assert not call.source.servers.updates
+
+
+async def test_watching_ends_with_the_connection_that_it_waits_for(tmp_path: Path):
+    async with calling(tmp_path, {"fix": plain(MODERN)}) as call:
+        servers = call.source.servers
+        connection = await servers.connected(servers.servers["fix"], str(call.workspace))
+        for process in call.processes("fix"):
+            os.kill(process, signal.SIGSTOP)  # It never agrees.
+        watching = asyncio.create_task(connection.ask("watch", "note://one"))
+        await asyncio.sleep(0.1)
+        await connection.close()
+
+        with pytest.raises(Lost, match="it was closed"):
+            async with asyncio.timeout(5):
+                await watching

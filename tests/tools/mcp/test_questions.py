@@ -34,6 +34,12 @@ def one(schema: dict, *, required: bool = False) -> Field:
             {"type": "array", "items": {"enum": ["a", "b"]}, "default": ["a"]},
             Field(name="x", title="x", type="choices", choices=("a", "b"), default='["a"]'),
         ),
+        (
+            {"type": "array", "items": {"enum": ["a", "b"]}, "default": "a"},
+            Field(name="x", title="x", type="choices", choices=("a", "b")),
+        ),
+        ({"type": "integer", "default": "seven"}, Field(name="x", title="x", type="integer")),
+        ({"type": "number", "default": 10**400}, Field(name="x", title="x", type="number", default=str(10**400))),
         ({"type": "number", "description": "in km"}, Field(name="x", title="x (in km)", type="number")),
     ],
 )

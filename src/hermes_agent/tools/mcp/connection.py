@@ -160,13 +160,15 @@ class Connection:
         async def listen() -> None:
             with suppress(ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
                 async with client.listen(**what) as changes:
+                    if agreed.cancelled():
+                        return
                     agreed.set_result(bool(changes.honored.resource_subscriptions))
                     async for _ in changes:
                         pass  # `_hear` hears the same.
-            if not agreed.done():
-                agreed.set_result(False)
 
-        self._listening.append(spawn(listen(), name=f"changes of {self.setup.server.name}"))
+        listening = spawn(listen(), name=f"changes of {self.setup.server.name}")
+        listening.add_done_callback(lambda _: None if agreed.done() else agreed.set_result(False))
+        self._listening.append(listening)
         return agreed
 
     async def _watch(self, client: Client, uri: str) -> None:
@@ -175,6 +177,8 @@ class Connection:
             request = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
             await client.session.send_request(request, types.EmptyResult)
         elif not await self._listens(client, resource_subscriptions=[uri]):
+            if self._over.is_set():
+                raise Lost(self.why)
             raise ToolError(f"{self.setup.server.name} does not say when that changes.")
 
     async def _roots(self, context: ClientRequestContext) -> types.ListRootsResult:  # noqa: ARG002 - the SDK's shape

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.forms import Field, FieldType
+from hermes_agent.core.forms import Field, FieldType, WrongAnswer, checked
 from hermes_agent.core.section import short_hash
 from hermes_agent.core.tool import CallContext, Question
 
@@ -140,15 +142,18 @@ def _field(name: str, schema: object, required: bool) -> Field | None:
     if choices and all(isinstance(each, str) for each in choices):
         kind = "choices" if several else "choice"
     title, more = str(schema.get("title") or name), str(schema.get("description") or "")
-    return kind and Field(
+    field = kind and Field(
         name=name,
         title=f"{title} ({more})"[:MOST_TEXT] if more else title[:MOST_TEXT],
         type=kind,
         choices=choices if kind in ("choice", "choices") else (),
         labels=labels if len(labels) == len(choices) and kind in ("choice", "choices") else (),
-        default=json.dumps(schema["default"]) if schema.get("default") is not None else "",
         required=required,
     )
+    with suppress(WrongAnswer):  # A default that is no value of the field is none.
+        if field and (default := schema.get("default")) is not None:
+            return replace(field, default=json.dumps(checked(field, default)))
+    return field
 
 
 def _list(value: object) -> list[Any]:

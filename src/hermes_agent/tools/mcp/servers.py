@@ -80,6 +80,7 @@ class Place:
         def end() -> None:
             if not self.calls:
                 self.watched.clear()
+                connection.end("nobody used it")  # At once: a call that comes now opens another one.
                 spawn(connection.close(), name="end of an idle MCP server")
 
         if self.idle is not None:
@@ -219,9 +220,9 @@ class McpServers:
             await self._catalogue().put(link)
 
     def _changed(self, server: Server, place: Place, uri: str) -> None:
-        if uri:
-            self.updates[server.name, uri] += uri in place.watched
-        elif place.connection is not None and place.connection.is_open:
+        if uri in place.watched:
+            self.updates[server.name, uri] += 1
+        elif not uri and place.connection is not None and place.connection.is_open:
             self._relist(server, place.connection)
 
     def _relist(self, server: Server, connection: Connection) -> None:
