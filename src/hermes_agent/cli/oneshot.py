@@ -94,8 +94,9 @@ async def _run(invocation: Invocation) -> int:
             while waits and (more := await _next_run(runtime, session, number, invocation)):
                 ended, result, number = more[0], result.followed_by(more[1]), more[2]
                 code = report(ended, result, silent=silent)
-            piped = invocation.piped if isinstance(invocation.piped, str) else ""
-            await entitle_session(Access(system=runtime, who=runtime.owner), session, invocation.prompt or piped)
+            if not after:
+                piped = invocation.piped if isinstance(invocation.piped, str) else ""
+                await entitle_session(Access(system=runtime, who=runtime.owner), session, invocation.prompt or piped)
             if invocation.fail_on_refusal and result.refusals and code == Exit.OK:
                 code = Exit.REFUSED
             if invocation.result:
