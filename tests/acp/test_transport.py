@@ -189,6 +189,8 @@ async def test_a_prompt_can_be_cancelled_after_a_load_that_was_withdrawn(tmp_pat
     (tmp_path / "work").mkdir()
 
     def script(heard: Heard) -> Json:
+        if heard.messages[-1].text == "Once more":
+            return Say("Yes.")
         return Hang() if spoken(heard) else Say("word " * 250_000)
 
     async with serving(openai_model(script, keys=())) as server:
@@ -209,7 +211,9 @@ async def test_a_prompt_can_be_cancelled_after_a_load_that_was_withdrawn(tmp_pat
             await editor.send({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}})
             editor.process.stdout._transport.resume_reading()
             withdrawn, ended = await editor.answer("load"), await editor.answer("hangs")
+            again = await editor.ask("session/prompt", {**prompt, "prompt": [{"type": "text", "text": "Once more"}]})
 
+    assert again["result"]["stopReason"] == "end_turn"
     assert withdrawn["error"]["code"] == -32800
     assert ended["result"]["stopReason"] == "cancelled"
 

@@ -82,6 +82,16 @@ class EditorSession(Thread):
     async def open(self, *, shows: bool) -> None:
         """Follow the session from where it is, or with `shows` from its beginning, without what was undone; ask again
         what its run waits for. Prompts under way go on."""
+        before, was_open = self._number, self._watching is not None
+        try:
+            await self._begin(shows=shows)
+        except BaseException:
+            if was_open:  # Prompts wait for what is shown.
+                self._number = min(self._number, before)
+                self._follow()
+            raise
+
+    async def _begin(self, *, shows: bool) -> None:
         await self._unfollow()
         self._speech = SPEECHES[self.editor.version](self.record.workspace)
         self._number, self._cost = 0 if shows else await last_number(self.system, self.record.id), 0.0
@@ -96,6 +106,9 @@ class EditorSession(Thread):
             self._at(entry.number)
         for each in await open_of(self.system, self.record.id):
             self.questions.see(each.asked)
+        self._follow()
+
+    def _follow(self) -> None:
         self._watching = spawn(self._watch(), name=f"watch {self.record.id} for the editor")
 
     async def _entries(self) -> AsyncIterator[Entry]:
