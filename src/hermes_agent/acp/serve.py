@@ -123,6 +123,8 @@ class AcpAgent:
     async def handle(self, method: str, params: Any, is_notification: bool) -> Any:  # noqa: ANN401 - the SDK's shape
         """Answer one message. Raises `RequestError` with a sentence."""
         if (found := (NOTIFICATIONS if is_notification else METHODS).get(method)) is None:
+            if is_notification:
+                return None
             raise RequestError(UNKNOWN_METHOD, f"There is no method `{method[:80]}` here.", {"method": method[:200]})
         number = object() if is_notification else request_id.get()
         self._requests[number] = asyncio.current_task()

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, assert_never
 
 from acp import schema
 from acp.helpers import text_block, tool_content
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from hermes_agent.acp.editor import FORM, PERMISSION, Editor, Unanswered
 from hermes_agent.acp.speech import message
@@ -143,7 +143,7 @@ class Questions:
         call = asked.question.partition(f".{asked.purpose}")[0]
         try:
             answer = await (self._form(call, asked) if is_form else self._choice(call, asked.text, asked.choices))
-        except Unanswered:  # The run waits, also for an answer on another surface.
+        except (Unanswered, ValidationError):  # The run waits, also for an answer on another surface.
             await self._thread.say(f"{asked.text}\n{IN_WORDS[asked.purpose]}")
             return
         if answer is None:

@@ -105,8 +105,12 @@ class ResourceTools:
         if uri not in watched:
             if len(watched) >= MOST_WATCHED:
                 raise ToolError(f"Of a server {MOST_WATCHED} resources are watched at most.")
-            await self._calls.ask(server, ("watch", uri), context)
-            watched.add(uri)
+            watched.add(uri)  # Before the answer, which a change may come with.
+            try:
+                await self._calls.ask(server, ("watch", uri), context)
+            except ToolError:
+                watched.discard(uri)
+                raise
         self._watched.setdefault(context.session, {})[server.name, uri] = self._servers.updates[server.name, uri]
         if len(self._watched) > MOST_SESSIONS:
             del self._watched[next(iter(self._watched))]
