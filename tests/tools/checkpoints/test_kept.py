@@ -15,7 +15,7 @@ import pytest
 from hermes_agent.host import process
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoints
-from hermes_agent.tools.checkpoints.shadow import CheckpointFailed, shadow_of
+from hermes_agent.tools.checkpoints.shadow import INDEX, CheckpointFailed, ref, shadow_of
 from hermes_agent.tools.settings import CheckpointSettings
 from tests.tools.checkpoints.project import TOLD, files
 
@@ -265,7 +265,7 @@ async def test_a_store_that_cannot_be_written_is_told_in_a_sentence(kept: Checkp
     objects.touch()
     (root / "a.txt").write_text("two\n")
 
-    with pytest.raises(CheckpointFailed, match=r"^git ls-files failed: fatal: not a git repository"):
+    with pytest.raises(CheckpointFailed, match=r"^git read-tree failed: fatal: not a git repository"):
         await kept.save(root, TOLD)
 
 
@@ -280,3 +280,33 @@ async def test_a_stop_comes_in_the_middle_of_a_large_folder_and_leaves_what_was_
 
     assert [each.number for each in await kept.of(large)] == [first.number]
     assert (await kept.save(large, TOLD)).number == first.number + 1
+
+
+async def test_a_damaged_index_is_made_again(kept: Checkpoints, root: Path):
+    taken = await kept.save(root, TOLD)
+    shadow = shadow_of(root, kept.folder, "git")
+    (shadow.folder / INDEX).write_bytes(b"")
+    (root / "a.txt").write_text("two\n")
+
+    after = await kept.save(root, TOLD)
+    done = await kept.restore(root, taken.number)
+
+    assert after.number == taken.number + 1
+    assert done.written == ("a.txt",)
+
+
+async def test_what_a_killed_git_leaves_is_removed_and_stops_nobody(kept: Checkpoints, root: Path):
+    taken = await kept.save(root, TOLD)
+    folder = shadow_of(root, kept.folder, "git").folder
+    pack = folder / "objects/pack/tmp_pack_4CQiRS"
+    pack.write_bytes(b"half")
+    (folder / f"{INDEX}.lock").touch()
+    held = folder / f"{ref(taken.number)}.lock"
+    held.touch()
+
+    await kept.save(root, TOLD)
+
+    assert not pack.exists()
+    assert not held.exists()
+    held.touch()
+    assert await kept.prune(root, 0) == 1

@@ -201,7 +201,12 @@ class Checkpoints:
         last = kept.last or next(iter(await self._list(shadow)), None)
         if last is not None and not (shadow.folder / INDEX).exists():
             await shadow.run("read-tree", last.tree, index=INDEX)
-        look = await self._look(shadow, INDEX, touched, whole=told.whole)
+        try:
+            look = await self._look(shadow, INDEX, touched, whole=told.whole)
+        except CheckpointFailed:  # A damaged index would fail for ever: it is made again, once.
+            (shadow.folder / INDEX).unlink(missing_ok=True)
+            await shadow.run("read-tree", last.tree if last is not None else "--empty", index=INDEX)
+            look = await self._look(shadow, INDEX, touched, whole=told.whole)
         told = msgspec.structs.replace(told, whole=look.whole, absent=_absent(shadow.root, touched))
         if last is None or not _stands_for(last, look.tree, told):
             number, at = (last.number if last else 0) + 1, self._clock.now()
@@ -263,6 +268,7 @@ class Checkpoints:
         return [name for status, name in pairs if status != "A"], removed
 
     async def _tidy(self, shadow: Shadow, keep: int) -> int:
+        await in_thread(lambda: shadow.sweep(below=True))
         found, gone = await self._list(shadow), 0
         while True:
             for each in found[keep:]:

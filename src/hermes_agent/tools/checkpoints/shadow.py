@@ -23,6 +23,8 @@ SETTINGS = ("core.autocrlf=false", "core.quotePath=false", "gc.auto=0", "gc.pack
 REFS = "refs/checkpoints"
 INDEX, LOCK = "seen.index", "turn"
 LEFT = "paths."
+LEFT_BELOW = ("refs/**/*.lock", "objects/*/tmp_*", "objects/pack/.tmp-*", "gc.pid")
+"""What a git that was killed leaves below: locks that stop the next one, and packs of any size."""
 
 
 class CheckpointFailed(ToolError):
@@ -89,11 +91,15 @@ class Shadow:
         """A temporary file name; `sweep` removes leftovers of killed processes."""
         return self.folder / f"{LEFT}{os.urandom(4).hex()}"
 
-    def sweep(self) -> None:
-        """Remove leftovers of killed processes; requires exclusive access. Blocks."""
-        for path in self.folder.iterdir():
-            if path.suffix == ".lock" or path.name.startswith((LEFT, "index")):
-                path.unlink(missing_ok=True)
+    def sweep(self, *, below: bool = False) -> None:
+        """Remove leftovers of killed processes, those `below` too, as always where git left a lock; requires exclusive
+        access. Blocks."""
+        names = [path for path in self.folder.iterdir() if path.name.startswith((LEFT, "index"))]
+        locks = list(self.folder.glob("*.lock"))
+        if below or locks:
+            names += [path for pattern in LEFT_BELOW for path in self.folder.glob(pattern)]
+        for path in (*names, *locks):
+            path.unlink(missing_ok=True)
 
     def put(self, name: str, content: bytes) -> None:
         """Write a file atomically. Blocks."""
