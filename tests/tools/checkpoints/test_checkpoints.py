@@ -215,3 +215,18 @@ async def test_without_git_it_is_said(tmp_path: Path, root: Path):
 
     with pytest.raises(CheckpointFailed, match="need git, which is not installed"):
         await kept.save(root, TOLD)
+
+
+async def test_a_folder_with_files_that_no_checkpoint_has_is_not_replaced_by_a_file(kept: Checkpoints, root: Path):
+    (root / "data").write_text("a file")
+    first = await kept.save(root, Cause(why="one"))
+    (root / "data").unlink()
+    (root / "data").mkdir()
+    (root / "data/large").write_bytes(b"x" * (kept._settings.max_file_mb + 1 << 20))
+
+    with pytest.raises(CheckpointFailed, match="data was a file and is a folder now"):
+        await kept.restore(root, first.number)
+    assert (root / "data/large").exists()
+    (root / "data/large").unlink()
+    await kept.restore(root, first.number)
+    assert (root / "data").read_text() == "a file"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import re
 import shutil
@@ -34,6 +35,7 @@ from hermes_agent.tools.files.finder import SKIPPED
 from hermes_agent.tools.settings import CheckpointSettings
 
 SEEN = "seen"
+log = logging.getLogger(__name__)
 LATER = re.compile(
     r"(^|/)(\.github/(workflows|actions)/.*|\.gitlab-ci\.yml|\.circleci/.*|Jenkinsfile|azure-pipelines\.yml|\.envrc|[Mm]akefile"
     r"|GNUmakefile|[Jj]ustfile|package\.json|\.vscode/(tasks|launch|settings)\.json|\.idea/runConfigurations/.*|conftest\.py"
@@ -171,6 +173,9 @@ class Checkpoints:
                 )
                 if not written and not removed and wanted not in names:
                     raise CheckpointFailed(f"{file} is not in checkpoint {number}.")
+            if named := await asyncio.to_thread(_in_the_way, shadow.root, written, frozenset(removed)):
+                stands = f"{', '.join(named)} was a file and is a folder now"
+                raise CheckpointFailed(f"{stands}, with files that no checkpoint has: move it first.")
             await asyncio.to_thread(_remove, shadow.root, removed)
             index = shadow.temporary().name
             await shadow.run("read-tree", chosen.tree, index=index)
@@ -216,9 +221,12 @@ class Checkpoints:
             kept = Kept(last, kept.since + 1, kept.written + look.size)
             await in_thread(lambda: self._record(shadow, kept, made))
             if kept.since >= TIDY_EVERY or kept.written > (self._settings.max_mb << 20) // 4:
-                await self._tidy(shadow, self._settings.keep)
                 kept.since = kept.written = 0
                 await in_thread(lambda: _remember(shadow, kept))
+                try:
+                    await self._tidy(shadow, self._settings.keep)
+                except CheckpointFailed as error:  # The checkpoint is there all the same.
+                    log.warning("Old checkpoints of %s stay: %s", shadow.root, error)
         return last
 
     def _record(self, shadow: Shadow, kept: Kept, made: bytes) -> None:
@@ -369,6 +377,20 @@ def _relative(root: Path, path: Path) -> str:
 
 def _is_below(path: Path, root: Path) -> bool:
     return path == root or path.is_relative_to(root)
+
+
+def _in_the_way(root: Path, written: Sequence[str], removed: Set[str]) -> list[str]:
+    """The folders that stand where a file was, and have files that are not to be removed. Blocks."""
+    return [
+        name
+        for name in written
+        if not (root / name).is_symlink()
+        and any(
+            os.path.relpath(Path(folder, each), root) not in removed
+            for folder, _, files in os.walk(root / name)
+            for each in files
+        )
+    ]
 
 
 def _remove(root: Path, names: Sequence[str]) -> None:
