@@ -57,6 +57,9 @@ class Call:
     def key(self) -> str:
         return f"{self.session}-{self.call}" if self.call else ""
 
+    def ends(self) -> bool:
+        return True
+
     def seconds_left(self) -> float | None:
         return None
 

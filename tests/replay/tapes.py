@@ -98,6 +98,9 @@ class Context:
         self.asked: list[str] = []
         self.used: list[tuple[str, dict[str, Any]]] = []
 
+    def ends(self) -> bool:
+        return True
+
     def seconds_left(self) -> float | None:
         return None
 

@@ -24,6 +24,7 @@ class Context:
     attach: bool = False
     begun_at: Location = field(default_factory=Location)
     run: str = ""
+    ends: Callable[[], bool] = lambda: True
     left: float | None = None
     trust: Trust = Trust.CLEAN
     answers: list[str] = field(default_factory=list)

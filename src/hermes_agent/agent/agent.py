@@ -141,7 +141,7 @@ def asks_approval(question: str) -> bool:
     return _PURPOSE["approval"] in question
 
 
-class RunContext:
+class RunContext:  # noqa: PLR0904 - as the Protocol
     """What one tool call may use of its run; implements `core.tool.CallContext`. `inner` is the worst
     class of what its own calls said, `origin` labels what it says without a label, `asked_for` the
     seconds in which it waited for a person."""
@@ -202,6 +202,10 @@ class RunContext:
         if self._within is None:  # What a program passes on to a tool, no view of the model shows.
             return Trust.OUTSIDE
         return max(self._session.trust(self._agent.own), self.inner)
+
+    def ends(self) -> bool:
+        """Whether the run is being ended, and not left to another process."""
+        return self._journal.ends()
 
     def seconds_left(self) -> float | None:
         """Seconds until the run's deadline, None without one."""

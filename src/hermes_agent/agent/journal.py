@@ -124,6 +124,8 @@ class Journal:
         self._written: deque[Batch] = deque(maxlen=REMEMBERED)
         self.joined: JoinedChanges | None = None
         self.redact: Callable[[str], str] = str
+        self.ends: Callable[[], bool] = bool
+        """Whether the run is being ended, and not left to another process."""
 
     async def commit(self, *events: Durable, changes: Sequence[Change] = (), durable: bool = True) -> None:
         """Commit the events with their changes, and everything posted before. With `durable` False a power failure

@@ -55,6 +55,7 @@ async def run(agent: Agent, session: Session, journal: Journal, switch: StopSwit
     # One that was killed before it took its mail still has its first look to come.
     goes_on, ended = session.running and bool(session.turn or journal.mailbox.last_taken), None
     await start_run(agent, session, journal)
+    journal.ends = lambda: switch.strikes
     try:
         async with switch.within(agent.budget.seconds_left(agent.clock.monotonic())):
             ended = await outcome(agent, session, journal, switch, first=not goes_on)

@@ -48,6 +48,11 @@ class StopSwitch:
         return bool(self._reason)
 
     @property
+    def strikes(self) -> bool:
+        """Whether it ends the run just now. A run that is left to another process is cancelled without it."""
+        return self._struck is not None
+
+    @property
     def makes_way(self) -> bool:
         """Whether the run was stopped for a new message."""
         return self._reason == NEW_MESSAGE

@@ -42,7 +42,7 @@ class Question:
     purpose: Literal["approval", "clarify"] = "clarify"
 
 
-class CallContext(Protocol):
+class CallContext(Protocol):  # noqa: PLR0904 - all that a call may use of its run
     """Access of a running tool call to its run.
 
     - `key` is the idempotency key `session/call id`, the same when the call is retried after a crash; filesystem-safe;
@@ -50,6 +50,7 @@ class CallContext(Protocol):
       start); `begun_at` is the location that this attempt recorded;
     - `hold` records the handle under which the effect goes on elsewhere, as a part of `begun_at`, durable when it
       returns;
+    - `ends`, where the call is cancelled: whether the run is being ended, and not left to another process;
     - `trust` is the worst class of what the model saw when it made the call;
     - `seconds_left` is the time until the run's deadline, None without one;
     - `progress` shows a line to whoever watches; it never blocks;
@@ -90,6 +91,8 @@ class CallContext(Protocol):
 
     @property
     def trust(self) -> Trust: ...
+
+    def ends(self) -> bool: ...
 
     def seconds_left(self) -> float | None: ...
 

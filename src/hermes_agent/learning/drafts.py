@@ -178,6 +178,10 @@ class OtherWriters:
         """The only person, if any."""
         return frozenset(filter(None, (self.speaker,)))
 
+    def ends(self) -> bool:
+        """True: no other process goes on with it."""
+        return True
+
     def seconds_left(self) -> float | None:
         """None: these tools are fast."""
         return None

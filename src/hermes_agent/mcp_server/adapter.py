@@ -74,6 +74,10 @@ class Call:
         self._shown: list[asyncio.Task[None]] = []
         self._asked = 0
 
+    def ends(self) -> bool:
+        """True: no other process goes on with it."""
+        return True
+
     def seconds_left(self) -> None:
         """No limit: a client cancels."""
 

@@ -83,6 +83,18 @@ async def test_a_stop_ends_the_task(tmp_path: Path):
         assert await call("mcp__t__quick") == "done"
 
 
+async def test_a_task_of_a_run_that_is_left_to_another_process_goes_on(tmp_path: Path):
+    async with calling(tmp_path, tasking()) as call:
+        running = asyncio.ensure_future(call("mcp__t__work", call.context(ends=lambda: False), seconds=60))
+        while not lines(call, "looks"):
+            await asyncio.sleep(0.02)
+        running.cancel()
+        await asyncio.wait((running,))
+
+        assert await call("mcp__t__quick") == "done"
+        assert lines(call, "ends") == []
+
+
 async def test_a_task_may_take_longer_than_an_answer(tmp_path: Path):
     async with calling(tmp_path, tasking(timeout=1)) as call:
         assert await call("mcp__t__work", seconds=1.5) == "did it"

@@ -95,9 +95,11 @@ class McpCalls:
                     return await connection.ask(*what, exchange=exchange, **named)
                 finally:
                     serving.cancel()
-        except (TimeoutError, asyncio.CancelledError):
-            looking = spawn(_given_up(connection, context.begun_at.handle), name="look after an MCP server")
-            if context.begun_at.handle:
+        except (TimeoutError, asyncio.CancelledError) as error:
+            is_over = context.ends() or isinstance(error, TimeoutError)  # Else another process follows the task.
+            task = context.begun_at.handle if is_over else ""
+            looking = spawn(_given_up(connection, task), name="look after an MCP server")
+            if task:
                 await asyncio.wait((looking,), timeout=PROBE_SECONDS)
             raise
         finally:
