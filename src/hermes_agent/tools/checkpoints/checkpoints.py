@@ -26,9 +26,11 @@ from hermes_agent.tools.checkpoints.shadow import (
     CheckpointFailed,
     Shadow,
     commit,
+    in_the_way,
     lines,
     named,
     ref,
+    remove,
     shadow_of,
 )
 from hermes_agent.tools.files.finder import SKIPPED
@@ -173,10 +175,10 @@ class Checkpoints:
                 )
                 if not written and not removed and wanted not in names:
                     raise CheckpointFailed(f"{file} is not in checkpoint {number}.")
-            if named := await asyncio.to_thread(_in_the_way, shadow.root, written, frozenset(removed)):
+            if named := await asyncio.to_thread(in_the_way, shadow.root, written, frozenset(removed)):
                 stands = f"{', '.join(named)} was a file and is a folder now"
                 raise CheckpointFailed(f"{stands}, with files that no checkpoint has: move it first.")
-            await asyncio.to_thread(_remove, shadow.root, removed)
+            await asyncio.to_thread(remove, shadow.root, removed)
             index = shadow.temporary().name
             await shadow.run("read-tree", chosen.tree, index=index)
             if written:
@@ -373,36 +375,3 @@ def _checkpoint(line: str) -> Checkpoint:
 def _relative(root: Path, path: Path) -> str:
     named = Path(os.path.normpath(path))
     return str(named.relative_to(root)) if named != root and named.is_relative_to(root) else ""
-
-
-def _is_below(path: Path, root: Path) -> bool:
-    return path == root or path.is_relative_to(root)
-
-
-def _in_the_way(root: Path, written: Sequence[str], removed: Set[str]) -> list[str]:
-    """The folders that stand where a file was, and have files that are not to be removed. Blocks."""
-    return [
-        name
-        for name in written
-        if not (root / name).is_symlink()
-        and any(
-            os.path.relpath(Path(folder, each), root) not in removed
-            for folder, _, files in os.walk(root / name)
-            for each in files
-        )
-    ]
-
-
-def _remove(root: Path, names: Sequence[str]) -> None:
-    """Remove files, and folders left empty."""
-    for name in names:
-        path = root / name
-        if not _is_below(path.parent.resolve(), root):
-            continue
-        with suppress(FileNotFoundError):
-            path.unlink()
-        for folder in path.parents:
-            if folder == root or not folder.is_relative_to(root):
-                break
-            with suppress(OSError):
-                folder.rmdir()

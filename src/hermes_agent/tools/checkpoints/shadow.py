@@ -6,8 +6,8 @@ import asyncio
 import hashlib
 import os
 import shutil
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Sequence, Set
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
@@ -167,3 +167,36 @@ def shadow_of(root: Path, checkpoints: Path, git: str) -> Shadow:
     real = Path(os.path.realpath(root))
     name = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
     return Shadow(root=real, folder=checkpoints / name, git=git)
+
+
+def _is_below(path: Path, root: Path) -> bool:
+    return path == root or path.is_relative_to(root)
+
+
+def in_the_way(root: Path, written: Sequence[str], removed: Set[str]) -> list[str]:
+    """The folders that stand where a file was, and have files that are not to be removed. Blocks."""
+    return [
+        name
+        for name in written
+        if not (root / name).is_symlink()
+        and any(
+            os.path.relpath(Path(folder, each), root) not in removed
+            for folder, _, files in os.walk(root / name)
+            for each in files
+        )
+    ]
+
+
+def remove(root: Path, names: Sequence[str]) -> None:
+    """Remove files, and folders left empty."""
+    for name in names:
+        path = root / name
+        if not _is_below(path.parent.resolve(), root):
+            continue
+        with suppress(FileNotFoundError):
+            path.unlink()
+        for folder in path.parents:
+            if folder == root or not folder.is_relative_to(root):
+                break
+            with suppress(OSError):
+                folder.rmdir()
