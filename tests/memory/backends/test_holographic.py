@@ -172,7 +172,7 @@ async def test_a_fact_has_a_length_and_a_space_an_end(memory: Holographic, store
             await memory.add(text, TOLD)
     many = [made_of(f"{number}") for number in range(3)]
     many += [type(many[0])(text=f"n{number}", names=(), vector=b"", trust=0.5) for number in range(MOST_FACTS - 3)]
-    await store.known_facts.take_over("hermes", many, TOLD, 1.0)
+    await asyncio.gather(*(store.known_facts.add("hermes", each, TOLD, 1.0) for each in many))
 
     with pytest.raises(HermesError, match="5,000 facts already"):
         await memory.add("One more.", TOLD)

@@ -130,19 +130,6 @@ async def test_the_call_of_a_key_changes_a_fact_once(store: Store):
     assert [each.source.key for each in await facts.log()] == ["3", "2", "1"]
 
 
-async def test_what_was_kept_elsewhere_is_taken_over_once_even_when_it_was_retracted_since(store: Store):
-    several = [new("One."), new("Two.", trust=7.0), new("One.")]
-    assert await store.known_facts.take_over("ann", several, AGENT, 1.0) == 2
-    one, two = sorted(await store.known_facts.in_force("ann"), key=lambda fact: fact.id)
-    await store.known_facts.retract("ann", one.id, OWNER, 2.0)
-
-    assert await store.known_facts.take_over("ann", several, AGENT, 3.0) == 0
-
-    assert two.trust == 1.0
-    assert await store.known_facts.count("ann") == 1
-    assert [each.action for each in await store.known_facts.log()][1:] == [Action.TAKEN_OVER] * 2
-
-
 async def test_two_stores_at_once_keep_each_fact_and_each_judgement_once(open_another: OpenAnother):
     stores = [await open_another(), await open_another()]
     number = await stores[0].known_facts.add("ann", new(trust=0.0), AGENT, 1.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
@@ -142,18 +141,6 @@ class KnownFacts(Tables):
             if done := await _done(tx, source):
                 return done
             return await _added(tx, space, new, source, at, Action.ADDED)
-
-        return await self._engine.write(change)
-
-    async def take_over(self, space: str, facts: Sequence[NewFact], source: Source, at: float) -> int:
-        """Import facts, all or none; the number of those that the space did not have, not even retracted."""
-
-        async def change(tx: Transaction) -> int:
-            count = 0
-            for new in facts:
-                if await tx.row(KNOWN, space, _hash(new.text)) is None:
-                    count += await _added(tx, space, new, source, at, Action.TAKEN_OVER) is not None
-            return count
 
         return await self._engine.write(change)
 
