@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.app.operations.checkpoints import restore_report
 from hermes_agent.host import process
 from hermes_agent.testing.clock import FakeClock
-from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoints
+from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoints, changed_in
 from hermes_agent.tools.checkpoints.shadow import CheckpointFailed
 from hermes_agent.tools.settings import CheckpointSettings
 from tests.tools.checkpoints.project import TOLD, files
@@ -230,3 +231,42 @@ async def test_a_folder_with_files_that_no_checkpoint_has_is_not_replaced_by_a_f
     (root / "data/large").unlink()
     await kept.restore(root, first.number)
     assert (root / "data").read_text() == "a file"
+
+
+async def test_what_has_grown_too_large_for_the_checkpoint_that_undoes_it_is_left_and_named(tmp_path: Path, root: Path):
+    kept = Checkpoints(tmp_path / "c", CheckpointSettings(max_file_mb=1), FakeClock())
+    first = await kept.save(root, TOLD)
+    (root / "a.txt").write_text("two\n")
+    (root / "new.txt").write_text("new\n")
+    await kept.save(root, TOLD)
+    for name in ("a.txt", "new.txt"):
+        (root / name).write_bytes(b"x" * (2 << 20))
+
+    done = await kept.restore(root, first.number)
+
+    assert (done.written, done.removed, set(done.left)) == ((), (), {"a.txt", "new.txt"})
+    assert (root / "a.txt").stat().st_size == (root / "new.txt").stat().st_size == 2 << 20
+    assert "a.txt (left as it is" in restore_report(done, first.number)
+
+
+async def test_a_checkpoint_of_some_files_holds_and_restores_no_other(tmp_path: Path, root: Path):
+    kept = Checkpoints(tmp_path / "c", CheckpointSettings(), FakeClock())
+    (root / "mine.txt").write_text("as it was\n")
+    await kept.save(root, TOLD)
+    (root / "mine.txt").write_text("changed by hand\n")
+    taken = await kept.save(root, Cause(why="write_file", whole=False), [root / "a.txt"])
+    (root / "a.txt").write_text("two\n")
+
+    assert changed_in(await kept.diff(root, taken.number)) == ["a.txt"]
+    done = await kept.restore(root, taken.number)
+
+    assert (done.written, done.removed) == (("a.txt",), ())
+    assert (root / "mine.txt").read_text() == "changed by hand\n"
+
+
+async def test_a_diff_warns_of_a_file_that_runs_later_below_an_odd_name(kept: Checkpoints, root: Path):
+    taken = await kept.save(root, TOLD)
+    (root / 'a"b').mkdir()
+    (root / 'a"b/Makefile').write_text("all:\n")
+
+    assert (await kept.diff(root, taken.number)).startswith("Runs later, outside the wall: ")

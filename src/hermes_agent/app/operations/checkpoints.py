@@ -10,7 +10,7 @@ from hermes_agent.app.operations.access import Access, HomeSystem, Kind, Noun, o
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.paths import Home, current_folder
-from hermes_agent.tools.checkpoints.checkpoints import Checkpoint, Checkpoints, Restored
+from hermes_agent.tools.checkpoints.checkpoints import Checkpoint, Checkpoints, Restored, changed_in
 from hermes_agent.tools.settings import CheckpointSettings
 
 FOLDER = "checkpoints"
@@ -35,9 +35,10 @@ def line_of(each: Checkpoint) -> str:
 
 def restore_report(done: Restored, number: int) -> str:
     """Describe what a restore changed, and how to undo it."""
-    if not done.written and not done.removed:
-        return f"Nothing changed since checkpoint {number}."
     names = [*done.written, *(f"{name} (removed)" for name in done.removed)]
+    names += [f"{name} (left as it is: no checkpoint can keep what it holds now)" for name in done.left]
+    if not names:
+        return f"Nothing changed since checkpoint {number}."
     shown = "\n".join(f"  {name}" for name in names[:20]) + (
         f"\n  and {len(names) - 20} more" if len(names) > 20 else ""
     )
@@ -88,8 +89,7 @@ async def show_checkpoint(access: Access[HomeSystem], number: int, root: str) ->
     """A checkpoint, with the files that changed since. Raises `HermesError`."""
     kept, folder = _at(access, root)
     chosen, diff = await kept.find(folder, number), await kept.diff(folder, number)
-    changed = [line.partition(" b/")[2] for line in diff.splitlines() if line.startswith("diff --git ")]
-    return {**_facts(chosen), "changed": changed}
+    return {**_facts(chosen), "changed": changed_in(diff)}
 
 
 async def diff_checkpoint(access: Access[HomeSystem], number: int, file: str, root: str) -> dict[str, Any]:
@@ -102,7 +102,7 @@ async def restore_checkpoint(access: Access[HomeSystem], number: int, file: str,
     """Restore all files, or one, after a checkpoint of how they are. Raises `HermesError`."""
     kept, folder = _at(access, root)
     done = await kept.restore(folder, number, file)
-    told = {"written": done.written, "removed": done.removed, "undo": done.undo.number}
+    told = {"written": done.written, "removed": done.removed, "left": done.left, "undo": done.undo.number}
     return {**told, "text": restore_report(done, number)}
 
 

@@ -84,11 +84,13 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """Result of restoring a checkpoint: files written, files removed, and the checkpoint that undoes it."""
+    """Result of restoring a checkpoint: files written, files removed, those left as they are since what they hold now
+    is in no checkpoint, and the checkpoint that undoes it."""
 
     written: tuple[str, ...]
     removed: tuple[str, ...]
     undo: Checkpoint
+    left: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +158,7 @@ class Checkpoints:
             rest = ["--", f":(literal){self._inside(shadow, file)}"] if file else []
             out = await shadow.run("diff", "--no-color", "--no-ext-diff", "--no-textconv", chosen.tree, now, *rest)
         text = out.decode("utf-8", "replace")
-        later = [name for name in re.findall(r"^diff --git a/.* b/(.+)$", text, re.MULTILINE) if LATER.search(name)]
+        later = [name for name in changed_in(text) if LATER.search(name)]
         return f"Runs later, outside the wall: {', '.join(later)}\n{text}" if later else text
 
     async def restore(self, root: Path, number: int, file: str = "") -> Restored:
@@ -175,6 +177,8 @@ class Checkpoints:
                 )
                 if not written and not removed and wanted not in names:
                     raise CheckpointFailed(f"{file} is not in checkpoint {number}.")
+            left = await in_thread(lambda: _unkept(shadow.root, (*written, *removed), self._largest))
+            written, removed = ([each for each in names if each not in left] for names in (written, removed))
             if named := await asyncio.to_thread(in_the_way, shadow.root, written, frozenset(removed)):
                 stands = f"{', '.join(named)} was a file and is a folder now"
                 raise CheckpointFailed(f"{stands}, with files that no checkpoint has: move it first.")
@@ -183,7 +187,7 @@ class Checkpoints:
             await shadow.run("read-tree", chosen.tree, index=index)
             if written:
                 await shadow.run("checkout-index", "--force", "-z", "--stdin", index=index, given=lines(written))
-        return Restored(written=tuple(written), removed=tuple(removed), undo=undo)
+        return Restored(written=tuple(written), removed=tuple(removed), undo=undo, left=left)
 
     async def prune(self, root: Path, keep: int | None = None) -> int:
         """Delete old checkpoints beyond the limits of number and size. Returns their number."""
@@ -241,7 +245,7 @@ class Checkpoints:
 
     async def _look(self, shadow: Shadow, index: str, touched: Sequence[Path], *, whole: bool) -> Look:
         """Bring an index in step with the folder; what it holds then. Without `whole`, and of too many changed files,
-        those that are `touched` alone."""
+        a look at those that are `touched` alone."""
         if not shadow.root.is_dir():
             return Look(tree=NOTHING, whole=whole)
         out = await shadow.run(*LISTED, index=index) if whole else b""
@@ -249,6 +253,7 @@ class Checkpoints:
         whole = whole and len(changed) <= self._settings.max_files
         named_too = {name for path in touched if (name := _relative(shadow.root, path))}
         new = changed if whole else frozenset()
+        index = index if whole else shadow.temporary().name  # Which has nothing that nobody looked at.
         names, size = await in_thread(lambda: _keepable(shadow.root, new, named_too, self._largest))
         if names:
             packs = ("-c", "core.bigFileThreshold=1", "-c", "core.compression=1") if len(names) > MANY else ()
@@ -338,13 +343,31 @@ def _keepable(root: Path, changed: Set[str], touched: Set[str], largest: int) ->
         except OSError:
             continue  # It stays as it is known.
         if stat.S_ISREG(found.st_mode):
-            size = found.st_size
-            fits = size <= largest and os.access(path, os.R_OK)
+            size, fits = found.st_size, _fits(path, found, largest)
         else:
             fits = stat.S_ISLNK(found.st_mode) or (stat.S_ISDIR(found.st_mode) and name in changed)
         kept += [name] if fits else []
         total += size if fits else 0
     return kept, total
+
+
+def _fits(path: Path, found: os.stat_result, largest: int) -> bool:
+    return found.st_size <= largest and os.access(path, os.R_OK)
+
+
+def _unkept(root: Path, names: Sequence[str], largest: int) -> tuple[str, ...]:
+    """Those of the names where a file stands that no checkpoint takes. Blocks."""
+    left = list[str]()
+    for name in names:
+        with suppress(OSError):
+            found = (root / name).lstat()
+            left += [name] if stat.S_ISREG(found.st_mode) and not _fits(root / name, found, largest) else []
+    return tuple(left)
+
+
+def changed_in(diff: str) -> list[str]:
+    """The files that a diff of git names."""
+    return re.findall(r'^diff --git .* "?b/(.+?)"?$', diff, re.MULTILINE)
 
 
 def _stands_for(taken: Checkpoint, tree: str, told: Cause) -> bool:
