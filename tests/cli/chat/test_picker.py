@@ -17,13 +17,13 @@ MANY = [Choice(name=f"v/model-{n}", about=f"{n}k · 日本語", line=f"/model v/
 SKILLS = [("release", "A bundle of skills."), ("release-notes", "Writes\nnotes."), ("status", "Hidden.")]
 
 
-async def opened(line: str, choices: list[Choice] | HermesError) -> Picker:
+async def opened(line: str, choices: list[Choice] | Exception) -> Picker:
     """A picker that has its choices."""
     arrived = asyncio.Event()
 
     async def load(wanted: Wanted) -> list[Choice]:
         assert wanted.key
-        if isinstance(choices, HermesError):
+        if isinstance(choices, Exception):
             raise choices
         return choices
 
@@ -132,6 +132,7 @@ def test_the_verbs_of_a_command_are_offered_and_only_what_is_whole_is_sent():
 async def test_nothing_that_fits_and_a_failure_are_sentences():
     assert "nothing fits" in rows(await opened("/model zzzzz", MANY))[0]
     assert rows(await opened("/model ", HermesError("No list today.")))[0].strip() == "No list today."
+    assert "`hermes logs` says why" in rows(await opened("/model ", KeyError("of a defect")))[0]
     assert not (await opened("thanks @zzzzz", MANY)).is_open
 
 

@@ -190,14 +190,15 @@ class Picker:
             choices.type(self._wanted.query)
 
     async def _fill(self, wanted: Wanted) -> None:
-        problem, found = "", Narrowed(())
+        problem, found = "(could not be read: `hermes logs` says why)", Narrowed(())
         try:
-            found = Narrowed(await self._load(wanted))
+            found, problem = Narrowed(await self._load(wanted)), ""
         except HermesError as error:
             problem = str(error)
-        if self._wanted is not None and self._wanted.key == wanted.key:
-            acts, self._loading, self._problem = self._loading or (), None, problem
-            self._show(found)
-            for act in acts:
-                act()
-            self._changed()
+        finally:
+            if self._wanted is not None and self._wanted.key == wanted.key:
+                acts, self._loading, self._problem = self._loading or (), None, problem
+                self._show(found)
+                for act in acts:
+                    act()
+                self._changed()
