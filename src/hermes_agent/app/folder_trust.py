@@ -25,7 +25,7 @@ from hermes_agent.sandbox.walls import Walls
 from hermes_agent.scanner.scan import alarms
 from hermes_agent.skills.depot import JsonFile, own_files, without
 from hermes_agent.skills.skill import PROJECT_FOLDERS
-from hermes_agent.tools.mcp.settings import HANDLE
+from hermes_agent.tools.mcp.settings import secrets_in
 
 FILE = "trusted-folders.json"
 PROJECT_SERVERS = ".mcp.json"
@@ -333,8 +333,8 @@ def _speaking(root: Path, workspace: Path) -> Iterator[tuple[str, str]]:
 
 def _secrets(name: str, text: str) -> list[str]:
     """The secrets that the MCP servers of a project's file would get."""
-    found = HANDLE.finditer(text) if name.rpartition("/")[2] == PROJECT_SERVERS else ()
-    return sorted({each[1][:80] for each in found})[:MOST_NAMED]
+    found = secrets_in(text) if name.rpartition("/")[2] == PROJECT_SERVERS else []
+    return [each[:80] for each in found[:MOST_NAMED]]
 
 
 def _kept(text: str) -> str:

@@ -7,6 +7,7 @@ import pytest
 
 from hermes_agent.app.mcp.foreign import editor_servers, project_servers, read_servers
 from hermes_agent.core.errors import ConfigError
+from hermes_agent.tools.mcp.settings import secrets_in
 
 
 def test_files_of_other_programs_are_read(tmp_path: Path):
@@ -50,3 +51,37 @@ def test_a_server_of_an_editor_has_a_name_whatever_the_editor_calls_it(given: st
     (server,) = editor_servers([(given, {"command": "run"})])
 
     assert server.name == name
+
+
+def test_a_file_of_vs_code_is_read_with_its_comments_inputs_and_last_commas(tmp_path: Path):
+    file = tmp_path / "mcp.json"
+    file.write_text(
+        """{ // what one asks for
+          "inputs": [{"id": "gh-token"}], /* and
+          "servers": {} */
+          "servers": {
+            "a": {"url": "https://x.test//mcp", "headers": {"Authorization": "Bearer ${input:gh-token}", }},
+            "b": {"command": "${workspaceFolder}/run", "args": ["//,]", ],},
+            "c": {"command": "run", "envFile": ".env"}, "d": 3,
+          },
+        }"""
+    )
+
+    found = read_servers(file)
+
+    assert found is not None
+    assert [each.where for each in found.servers] == ["https://x.test//mcp", "./run //,]"]
+    assert found.servers[0].settings.headers == {"Authorization": "Bearer ${secret:gh_token}"}
+    assert [why.partition(f"{file}: ")[2][:7] for why in found.skipped] == ["c has i", "d is no"]
+
+
+@pytest.mark.parametrize("written", ["${KEY}", "${input:KEY}", "\\u0024{env:KEY}", "$\\u007bsecret:KEY:-x}"])
+def test_the_secrets_of_a_file_are_named_however_they_are_written(written: str):
+    text = '{"mcpServers": {"a": {"command": "run", "env": {"K": "HERE"}}}, }'
+    assert secrets_in(text.replace("HERE", written)) == ["KEY"]
+
+
+@pytest.mark.parametrize("value", ["${secret:KEY}", "${input:KEY}"])
+def test_a_server_of_an_editor_gets_no_secret(value: str):
+    with pytest.raises(ConfigError, match="may name no secret"):
+        editor_servers([("a", {"command": "run", "env": {"K": value}})])

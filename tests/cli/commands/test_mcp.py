@@ -102,9 +102,9 @@ def test_servers_of_other_programs_are_taken(home: Path, tmp_path: Path):
 
     said = typed(home, "mcp", "import", str(file))
 
-    assert said.out == f"git: taken from {file}\nweb: taken from {file}\n"
+    assert said.out == f"git: taken from {file}\nweb: taken from {file}, and gets the secrets TOKEN\n"
     assert "bad has both `command` and `url`" in said.err
-    assert "an entry is no object" in said.err
+    assert "worse is no object" in said.err
     found = {each["name"]: each for each in json.loads(typed(home, "mcp", "list", "--json").out)}
     assert found["git"]["where"] == "uvx mcp-server-git"
     assert "${secret:TOKEN}" in (home / "config.yaml").read_text()

@@ -14,7 +14,7 @@ import msgspec
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.paths import read_small
-from hermes_agent.tools.mcp.settings import EDITOR, HANDLE, McpServerSettings, Server, servers_of
+from hermes_agent.tools.mcp.settings import EDITOR, HANDLE, McpServerSettings, Server, from_json, secret_of, servers_of
 
 PROJECT_SERVERS = ".mcp.json"
 LARGEST = 1 << 20
@@ -53,7 +53,7 @@ def read_servers(path: Path) -> Found | None:
     if content is None:
         return None
     try:
-        plain = msgspec.json.decode(_without_comments(content))
+        plain = from_json(content)
     except msgspec.DecodeError as error:
         raise ConfigError(f"{path} is not JSON ({error}).") from error
     plain = plain if isinstance(plain, dict) else {}
@@ -62,7 +62,7 @@ def read_servers(path: Path) -> Found | None:
     skipped: list[str] = []
     for name, entry in named.items():
         try:
-            servers += servers_of({name: _settings(entry)}, str(path))
+            servers += servers_of({name: _settings(f"{path}: {name}", entry)}, str(path))
         except ConfigError as error:
             skipped.append(str(error))
     return Found(path=path, servers=tuple(servers), skipped=tuple(skipped))
@@ -79,47 +79,39 @@ def editor_servers(given: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[Serv
     a secret: an editor's settings may come from a project."""
     if any(HANDLE.search(str(value)) for _, entry in given for value in entry.values()):
         raise ConfigError("An editor's MCP server may name no secret: put the server into config.yaml.")
-    named = {_UNSAFE.sub("_", name).lstrip("_-")[:40] or "server": _settings(entry) for name, entry in given}
+    named = {_UNSAFE.sub("_", name).lstrip("_-")[:40] or "server": _settings(name, entry) for name, entry in given}
     if len(named) < len(given):
         raise ConfigError("Two MCP servers of the editor have the same name.")
     return servers_of(named, EDITOR)
 
 
-def _settings(entry: object) -> McpServerSettings:
+def _settings(name: str, entry: object) -> McpServerSettings:
     if not isinstance(entry, Mapping):
-        raise ConfigError("an entry is no object.")
+        raise ConfigError(f"{name} is no object.")
     args, env, headers = entry.get("args") or (), entry.get("env") or {}, entry.get("headers") or {}
     if not isinstance(args, list | tuple) or not isinstance(env, Mapping) or not isinstance(headers, Mapping):
-        raise ConfigError("`args` is a list, `env` and `headers` are objects.")
+        raise ConfigError(f"{name}: `args` is a list, `env` and `headers` are objects.")
+    texts = {key: entry.get(key) or "" for key in ("command", "cwd", "url", "serverUrl")}
+    if wrong := next((key for key, value in texts.items() if not isinstance(value, str)), ""):
+        raise ConfigError(f"{name}: `{wrong}` is a text.")
+    if entry.get("envFile"):
+        raise ConfigError(f"{name} has its variables in a file (`envFile`): add it with `hermes mcp add --env`.")
     return McpServerSettings(
-        command=_text(entry, "command"),
-        args=tuple(map(str, args)),
-        env=_handles(env),
-        cwd=_text(entry, "cwd"),
-        url=_text(entry, "url") or _text(entry, "serverUrl"),
+        command=_ours(texts["command"]),
+        args=tuple(_ours(each) for each in args),
+        env={str(key): _ours(value) for key, value in env.items()},
+        cwd=_ours(texts["cwd"]),
+        url=_ours(texts["url"] or texts["serverUrl"]),
         transport="sse" if entry.get("type", entry.get("transport")) == "sse" else "http",
-        headers=_handles(headers),
+        headers={str(key): _ours(value) for key, value in headers.items()},
         enabled=entry.get("disabled") is not True and entry.get("enabled") is not False,
     )
 
 
-def _text(entry: Mapping[str, Any], key: str) -> str:
-    value = entry.get(key) or ""
-    if not isinstance(value, str):
-        raise ConfigError(f"`{key}` is a text.")
-    return value
+def _ours(value: object) -> str:
+    """A value with its references in the one form that is used here. What VS Code would ask for is a secret."""
 
+    def put(found: re.Match[str]) -> str:
+        return f"${{{secret_of(found)}:-{found[2]}}}" if found[2] else f"${{secret:{secret_of(found)}}}"
 
-def _handles(values: Mapping[Any, Any]) -> dict[str, str]:
-    """References in the one form that is used here."""
-    return {
-        str(name): HANDLE.sub(
-            lambda found: f"${{{found[1]}:-{found[2]}}}" if found[2] else f"${{secret:{found[1]}}}", str(value)
-        )
-        for name, value in values.items()
-    }
-
-
-def _without_comments(content: bytes) -> bytes:
-    """JSON without lines that are comments, as VS Code writes them."""
-    return b"\n".join(line for line in content.split(b"\n") if not line.lstrip().startswith(b"//"))
+    return HANDLE.sub(put, str(value).replace("${workspaceFolder}", "."))

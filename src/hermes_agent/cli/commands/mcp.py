@@ -25,7 +25,7 @@ from hermes_agent.host.late import late
 from hermes_agent.host.loops import run as run_loop
 from hermes_agent.host.paths import current_folder
 from hermes_agent.sandbox.jail import SECRET
-from hermes_agent.tools.mcp.settings import HANDLE, McpServerSettings, Server, check
+from hermes_agent.tools.mcp.settings import HANDLE, McpServerSettings, Server, check, secrets_in
 
 if TYPE_CHECKING:
     from hermes_agent.host.schema import Plain
@@ -134,7 +134,8 @@ def import_(surface: Surface, file: Path | None) -> None:
                 remark(f"{server.name}: the settings have one of this name; that of {each.path} is left out.")
                 continue
             _write(surface, server)
-            say(f"{server.name}: taken from {each.path}")
+            needs = secrets_in(msgspec.json.encode(server.settings).decode())
+            say(f"{server.name}: taken from {each.path}{', and gets the secrets ' * bool(needs)}{', '.join(needs)}")
         for why in each.skipped:
             remark(why)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from typing import Literal
+from contextlib import suppress
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -18,8 +19,12 @@ from hermes_agent.host.schema import section, setting
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 EDITOR = "the editor"
 """The source of a server that an editor gives for one session."""
-HANDLE = re.compile(r"\$\{(?:secret:|env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}")
-"""A secret in a server's environment or headers: `${secret:NAME}`, or `${NAME:-usual}` as other programs write it."""
+HANDLE = re.compile(r"\$\{(?:secret:|env:|input:)?([A-Za-z_][\w-]*)(?::-([^}]*))?\}")
+"""A secret in a server's environment or headers: `${secret:NAME}`, or `${NAME:-usual}` and `${input:name}` as other
+programs write it."""
+
+_ASIDE = re.compile(rb'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_LAST_COMMA = re.compile(rb'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,13 +123,32 @@ def check(server: Server) -> None:
         raise ConfigError(f"{key}: signing in needs https, since tokens would go over the network in plain.")
 
 
+def secret_of(found: re.Match[str]) -> str:
+    """The name of the secret that a `HANDLE` means."""
+    return found[1].replace("-", "_")
+
+
+def from_json(content: bytes) -> Any:  # noqa: ANN401 - what a file holds
+    """JSON, also with the comments and last commas that VS Code allows. Raises `msgspec.DecodeError`."""
+    without = _ASIDE.sub(lambda found: found[1] or b"", content)
+    return msgspec.json.decode(_LAST_COMMA.sub(lambda found: found[1] or b"", without))
+
+
+def secrets_in(text: str) -> list[str]:
+    """The secrets that the servers of a file would get, whatever way its JSON writes their names."""
+    with suppress(msgspec.DecodeError):
+        text = msgspec.json.encode(from_json(text.encode())).decode()
+    return sorted({secret_of(found) for found in HANDLE.finditer(text)})
+
+
 def resolved(values: Mapping[str, str], secret: Callable[[str], str]) -> dict[str, str]:
     """The values with their secrets in place. Raises `ConfigError` for one that is missing."""
 
     def put(found: re.Match[str]) -> str:
-        value = secret(found[1]) or found[2] or ""
+        name = secret_of(found)
+        value = secret(name) or found[2] or ""
         if not value:
-            raise ConfigError(f"There is no secret {found[1]}: `hermes secrets set {found[1]}`.")
+            raise ConfigError(f"There is no secret {name}: `hermes secrets set {name}`.")
         return value
 
     return {name: HANDLE.sub(put, value) for name, value in values.items()}
