@@ -10,7 +10,7 @@ from hermes_agent.core.events import Answered, Entry, MessageTaken, Notice, RunE
 LESSON, FOLDER, GOAL = "learn:", "trust:", "goal:"
 """Begin the ids of questions about a proposal (then its name), a folder (then the hash of what was shown) and the proof
 of a goal (then its id and the hash of the command)."""
-NUMBERED = re.compile(r"^\s*\d+[.)]", re.MULTILINE)
+NUMBERED = re.compile(r"^[ \t]*\d+[.)]", re.MULTILINE)
 AT_THE_END = 300
 """Characters at the end of a reply in which a question mark makes it a question to the person."""
 SHORT = 2
