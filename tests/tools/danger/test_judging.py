@@ -7,6 +7,7 @@ behind one too; `block`: never) and where the command is from.
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,25 @@ def test_input_for_other_programs_is_their_own() -> None:
     assert not judge_input("./install", "y\n", OPEN).asks
     assert judge_input("python3", "import os\n", OPEN).asks
     assert judge_input("never 'ends", "rm -rf /\n", OPEN).blocked
+
+
+@pytest.mark.parametrize(
+    "part", ["a", "1.", "a ", "a\n", "x=1;", "f(", "f(){ a|a;", "while(1) ", "{'a': 'b'}, ", "$(", "漢"]
+)
+def test_a_long_command_is_judged_in_time_that_grows_with_its_length(part: str) -> None:
+    command = "cat > data <<'END'\n" + part * (40_000 // len(part)) + "\nEND\n" + part * (40_000 // len(part))
+    before = time.process_time()
+
+    judge(command, OPEN)
+
+    assert time.process_time() - before < 5  # Seconds; what is not linear takes minutes.
+
+
+@pytest.mark.parametrize("text", [":(){ :|:& };:", "function b { b | b & }; b", "x=1; f () { sleep 1; f|f& }; f"])
+def test_a_function_that_only_calls_itself_twice_never_runs(text: str) -> None:
+    assert judge(text, WALLED).blocked == "it is a fork bomb"
+    assert judge(f"bash -c '{text}'", WALLED).blocked == "it is a fork bomb"
+
+
+def test_the_same_word_on_both_sides_of_a_bar_is_no_fork_bomb() -> None:
+    assert not judge('python3 -c "print(x|x); x(1)"', WALLED).blocked

@@ -77,7 +77,8 @@ _TALKS_OF_GIT = named("commit log grep tag notes show blame diff stash branch ch
 _DELETERS = named("rm srm rimraf trash rmtree rmSync rmdirSync rm_rf rm_r remove_dir_all removeSync")
 _STRONG = _DELETERS | named("dd chmod chown chgrp find wipefs mkswap fdisk sfdisk sgdisk blkdiscard mke2fs shred")
 _NARROWING = re.compile(r"-(i?name|i?path|[acm]time|[acm]min|size|i?regex|user|newer|empty)")
-_BOMB = re.compile(r"([\w:.]+)(\(\))?[{(](.*[|;&{(])?\1[|&]+\1|forkwhilefork|while\W*(1|[tT]rue)\W[^;]*fork\(")
+_FORKS = re.compile(r"(?<=[|;&{(])([\w:.]{1,99})[|&]+\1")
+_BOMB = re.compile(r"forkwhilefork|while\W{0,9}(1|[tT]rue)\W[^;]{0,200}fork\(")
 
 
 def judge(command: str, where: Where) -> Verdict:
@@ -103,7 +104,10 @@ def _fitting(rules: dict[str, str], simple: Simple) -> Iterator[str]:
 
 def _blocked(simples: list[Simple], raw: str) -> str:
     """Why the command never runs: one of its programs destroys, or text that is run does; empty if none."""
-    if _BOMB.search(re.sub(r"\s+", "", raw)):
+    flat = "".join(raw.split())
+    forks = {found[1]: found.start() for found in _FORKS.finditer(flat)}
+    begun = (re.search(rf"{re.escape(name)}(\(\))?[{{(]", flat[:at]) for name, at in forks.items())
+    if any(begun) or _BOMB.search(flat):
         return FORK_BOMB
     for simple in simples:
         texts = [*simple.words, " ".join(simple.words), simple.stdin]

@@ -56,7 +56,8 @@ class Simple:
 
     def has(self, short: str, *long: str) -> bool:
         """Whether it has a short option of these letters (also bundled: `-rf`), or a long one, also abbreviated."""
-        words = [word for word in self.words[1:] if word not in self.operands]
+        operands = frozenset(self.operands)
+        words = [word for word in self.words[1:] if word not in operands]
         if any(len(word) > 4 and option.startswith(word.partition("=")[0]) for word in words for option in long):
             return True
         return any(set(short) & set(word[1:]) for word in words if word[:2] != "--")
