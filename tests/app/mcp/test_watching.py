@@ -61,13 +61,14 @@ async def test_a_server_that_tells_of_what_nobody_watches_is_not_remembered(tmp_
         await call("mcp__fix__touch")
         await call("mcp_resource", action="read", server="fix", uri="note://two")
 
-        assert not call.source.servers.updates
+        assert [place.watched for place in call.source.servers._places.values()] == [{"note://two": 0}]
 
 
 async def test_watching_ends_with_the_connection_that_it_waits_for(tmp_path: Path):
     async with calling(tmp_path, {"fix": plain(MODERN)}) as call:
         servers = call.source.servers
-        connection = await servers.connected(servers.servers["fix"], str(call.workspace))
+        async with servers.using(servers.servers["fix"], str(call.workspace)) as connection:
+            pass
         for process in call.processes("fix"):
             os.kill(process, signal.SIGSTOP)  # It never agrees.
         watching = asyncio.create_task(connection.ask("watch", "note://one"))

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +14,7 @@ import httpx2
 import mcp_types as types
 from mcp import Client
 from mcp.client.context import ClientRequestContext
-from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
@@ -25,6 +24,8 @@ from hermes_agent.core.messages import Origin, Quoted
 from hermes_agent.host.tasks import first_of, spawn
 from hermes_agent.store.mcp.catalogue import McpPrompt, McpTool
 from hermes_agent.tools.mcp.listing import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
     LONGEST_SAID,
     MOST_DESCRIBED,
     TOO_LARGE,
@@ -40,6 +41,7 @@ from hermes_agent.tools.mcp.transport import ListFilter
 from hermes_agent.version import VERSION
 
 MOST_PAGES, MOST_LISTED, MOST_PROMPTS, MOST_ARGUMENTS = 100, 5_000, 500, 50
+LISTS = ("tools_list_changed", "prompts_list_changed")
 CLOSED = types.CONNECTION_CLOSED
 TERMINATED, LOST = "Session terminated", ("Connection closed", "SSE stream ")
 """How the SDK words a loss. Servers use the code of one for errors of their own."""
@@ -61,6 +63,7 @@ class Connection:
         self._opened: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._exchanges: list[Exchange] = []
         self._dropped: dict[str, str] = {}
+        self._listing = asyncio.Lock()
         self._listening: list[asyncio.Task[None]] = []
         self._own: Mapping[str, Callable[..., Awaitable[Any]]] = {
             "follow_task": follow_task,
@@ -74,13 +77,18 @@ class Connection:
         """Whether calls can be made."""
         return self._opened.done() and not self._over.is_set() and self.setup.is_alive()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of it is left."""
+        return self._task.done()
+
     async def opened(self) -> None:
         """Wait until it is open. Raises `Lost`."""
         await asyncio.shield(self._opened)
 
     def end(self, why: str) -> None:
         """Have it end; `why` is told to who still waits."""
-        self.why = self.why or self.setup.redact(why)
+        self.why = self.why or why
         self._over.set()
 
     async def close(self) -> None:
@@ -96,14 +104,14 @@ class Connection:
         try:
             async with self._client() as client:
                 self._opened.set_result(client)
-                self._listens(client, tools_list_changed=True, prompts_list_changed=True)
+                self._listens(client)
                 await self._over.wait()
         except asyncio.CancelledError:
             self.why = self.why or "connecting was given up"
         except FAILURES as error:
             cause = first_of(error)
             is_closed = isinstance(cause, MCPError) and cause.code == CLOSED
-            self.why = self.why if self.why and is_closed else self.setup.redact(_words(cause))
+            self.why = self.why if self.why and is_closed else _words(cause)
             log.info("The MCP server %s: %s", self.setup.server.name, self.why)
         finally:
             self._over.set()
@@ -153,30 +161,51 @@ class Connection:
             case types.ResourceUpdatedNotification(params=params):
                 self.setup.changed(params.uri)
 
-    def _listens(self, client: Client, **what: Any) -> asyncio.Future[bool]:  # noqa: ANN401 - as the SDK
-        """Have a server of the newer protocol say what changed; whether it agreed to say it of resources too."""
+    def _listens(self, client: Client, uri: str = "") -> asyncio.Future[bool]:
+        """Have a server of the newer protocol say when a resource, or (empty) its lists, change, as long as the
+        connection lasts; whether it agreed."""
         agreed: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-
-        async def listen() -> None:
-            with suppress(ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
-                async with client.listen(**what) as changes:
-                    if agreed.cancelled():
-                        return
-                    agreed.set_result(bool(changes.honored.resource_subscriptions))
-                    async for _ in changes:
-                        pass  # `_hear` hears the same.
-
-        listening = spawn(listen(), name=f"changes of {self.setup.server.name}")
+        listening = spawn(self._listen(client, uri, agreed), name=f"changes of {self.setup.server.name}")
         listening.add_done_callback(lambda _: None if agreed.done() else agreed.set_result(False))
+        agreed.add_done_callback(lambda _: listening.cancel() if agreed.cancelled() else None)
         self._listening.append(listening)
         return agreed
+
+    async def _listen(self, client: Client, uri: str, agreed: asyncio.Future[bool]) -> None:
+        loop, pause = asyncio.get_running_loop(), FIRST_PAUSE
+        while client.protocol_version in MODERN_PROTOCOL_VERSIONS and not self._over.is_set():
+            began = loop.time()
+            with suppress(SubscriptionLost, MCPError, TimeoutError):
+                await self._listen_once(client, uri, agreed)
+            if not (agreed.done() and agreed.result()):
+                return
+            pause = FIRST_PAUSE if loop.time() - began > LONGEST_PAUSE else min(2 * pause, LONGEST_PAUSE)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._over.wait()
+
+    async def _listen_once(self, client: Client, uri: str, agreed: asyncio.Future[bool]) -> None:
+        """Listen until the server, or the connection, ends it. Nobody knows what changes between two times."""
+        what: dict[str, Any] = {"resource_subscriptions": [uri]} if uri else dict.fromkeys(LISTS, True)
+        async with client.listen(**what) as changes:
+            is_heard = any(getattr(changes.honored, name) for name in what)
+            if not agreed.done():
+                agreed.set_result(is_heard)
+            elif is_heard:
+                self.setup.changed(uri)
+            try:
+                async for _ in changes:
+                    pass  # `_hear` hears the same.
+            finally:
+                if is_heard and not self._over.is_set():
+                    self.setup.changed(uri)
 
     async def _watch(self, client: Client, uri: str) -> None:
         """Have `changed` called when the resource changes."""
         if client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             request = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
             await client.session.send_request(request, types.EmptyResult)
-        elif not await self._listens(client, resource_subscriptions=[uri]):
+        elif not await self._listens(client, uri):
             if self._over.is_set():
                 raise Lost(self.why)
             raise ToolError(f"{self.setup.server.name} does not say when that changes.")
@@ -222,7 +251,11 @@ class Connection:
     async def listing(self) -> Listing:
         """What the server offers now. Raises `Lost`, `ToolError`."""
         client = await self._opened
-        self._dropped.clear()
+        async with self._listing:  # What is dropped is of one at a time.
+            self._dropped.clear()
+            return await self._listed(client)
+
+    async def _listed(self, client: Client) -> Listing:
         able = client.server_capabilities
         info = client.server_info
         made = partial(_tool, tasks=TASKS in (able.extensions or {}))
@@ -234,7 +267,7 @@ class Connection:
                 prompts = await self._pages(client.list_prompts, "prompts", _prompt)
         return Listing(
             version=str(client.protocol_version),
-            title=self.setup.redact((info.title or info.name)[:LONGEST_SAID]) if info else "",
+            title=(info.title or info.name)[:LONGEST_SAID] if info else "",
             tools=tuple(tools),
             prompts=tuple(prompts[:MOST_PROMPTS]),
         )
@@ -246,10 +279,7 @@ class Connection:
         cursor: str | None = None
         for _ in range(MOST_PAGES):
             page = await self._guarded(ask(cursor=cursor))
-            found += [
-                replace(each, description=self.setup.redact(each.description))
-                for each in map(made, getattr(page, kind))
-            ]
+            found += map(made, getattr(page, kind))
             cursor = page.next_cursor
             if not cursor or len(found) >= MOST_LISTED:
                 break
