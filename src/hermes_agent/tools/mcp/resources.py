@@ -111,17 +111,20 @@ class ResourceTools:
 
     async def _watch(self, server: Server, uri: str, context: CallContext) -> None:
         place = self._servers.place(server, context.workspace, context.session)
-        async with self._servers.using(server, context.workspace, context.session):  # A new one watches as before.
+        count = 0 if place.is_open else place.watched.pop(uri, -1) + 1  # Nobody knows whether it changed meanwhile.
+        async with self._servers.using(server, context.workspace, context.session):
             if uri not in place.watched:
-                await self._watch_first(server, uri, context, place.watched)
+                await self._watch_first(server, uri, context, place.watched, count)
         self._watched.setdefault(context.session, {})[server.name, uri] = place, place.watched.get(uri, 0)
         if len(self._watched) > MOST_SESSIONS:
             del self._watched[next(iter(self._watched))]
 
-    async def _watch_first(self, server: Server, uri: str, context: CallContext, watched: dict[str, int]) -> None:
+    async def _watch_first(
+        self, server: Server, uri: str, context: CallContext, watched: dict[str, int], count: int
+    ) -> None:
         if len(watched) >= MOST_WATCHED:
             raise ToolError(f"Of a server {MOST_WATCHED} resources are watched at most.")
-        watched[uri] = 0  # Before the answer, which a change may come with.
+        watched[uri] = count  # Before the answer, which a change may come with.
         try:
             await self._calls.ask(server, ("watch", uri), context)
         except ToolError:
