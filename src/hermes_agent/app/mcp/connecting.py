@@ -109,5 +109,6 @@ class Connector:
                 env=scrubbed(environment(), terminal.env_passthrough),
                 jail=lambda: jail_or_none(terminal.jail, shown),
                 network=network_of(terminal, settings.web.blocked),
+                redact=self._needs.get(Secrets).redact,
             )
         return self._started
