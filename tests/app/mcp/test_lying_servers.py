@@ -125,11 +125,13 @@ async def test_a_secret_in_what_a_server_lists_is_not_kept(tmp_path: Path):
     ]
     (tmp_path / "work").mkdir()
     (tmp_path / "work/listed.json").write_text(json.dumps(listed))
-    async with calling(tmp_path, {"fix": plain(PLAIN, env={"HOSTILE": "listed.json"})}) as call:
+    servers = {"fix": plain(PLAIN, env={"HOSTILE": "listed.json"})}
+    async with calling(tmp_path, servers):
+        pass
+    async with calling(tmp_path, servers, look=False) as call:
         tools = call.source.servers.known["fix"].tools
-    kept = b"".join(path.read_bytes() for path in tmp_path.glob("hermes.db*"))
 
-    assert secret.encode() not in kept
+    assert secret not in str(tools)
     assert tools[0].parameters == {"type": "object", "default": {"a": "[secret TOKEN]"}}
     assert tools[0].why == ""
     assert tools[1].why == "its name holds a secret"

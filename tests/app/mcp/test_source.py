@@ -16,6 +16,7 @@ import pytest
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import OutcomeUnknown, ToolError
 from hermes_agent.core.messages import Origin
+from hermes_agent.host.tasks import spawn
 from hermes_agent.tools.mcp.settings import McpToolFilter
 from hermes_agent.tools.surfaces import SurfaceTools
 from tests.app.mcp.calling import MODERN, Calling, calling, plain
@@ -357,15 +358,17 @@ async def test_sessions_share_a_program_unless_each_has_its_own(tmp_path: Path, 
     assert (found[0] != found[1]) is own
 
 
+async def ended(call: Calling, server: str) -> None:
+    async with asyncio.timeout(10):
+        while call.processes(server):
+            await asyncio.sleep(0.02)
+
+
 async def test_sessions_whose_connections_ended_leave_nothing_behind(tmp_path: Path):
-    servers = {"fix": plain(per_session=True, idle=0.2), "dead": plain(command="/does/not/exist", per_session=True)}
-    async with calling(tmp_path, servers, look=False) as call:
+    async with calling(tmp_path, {"fix": plain(per_session=True, idle=0.2)}, look=False) as call:
         for number in range(5):
-            context = call.context(session=f"s{number}")
-            await call("mcp_resource", context, action="list", server="fix")
-            async with asyncio.timeout(10):
-                while call.processes("fix"):
-                    await asyncio.sleep(0.02)
+            await call("mcp_resource", call.context(session=f"s{number}"), action="list", server="fix")
+            await ended(call, "fix")
 
         assert len(call.source.servers._places) <= 2
 
@@ -374,10 +377,9 @@ async def test_a_connection_that_is_asked_twice_what_it_offers_answers_both_alik
     (tmp_path / "work").mkdir()
     (tmp_path / "work/hostile.json").write_text(json.dumps(["no tool", {"name": "no_schema"}]))
     async with calling(tmp_path, {"fix": plain(env={"HOSTILE": "hostile.json"})}) as call:
-        async with (
-            call.source.servers.using(call.source.servers.servers["fix"], str(call.workspace)) as connection,
-            asyncio.TaskGroup() as group,
-        ):
-            asked = [group.create_task(connection.listing()) for _ in range(20)]
+        servers = call.source.servers
+        async with servers.using(servers.servers["fix"], str(call.workspace)) as connection:
+            found = [spawn(connection.listing(), name="a listing") for _ in range(20)]
+            await asyncio.wait(found)
 
-    assert {len([tool for tool in each.result().tools if tool.why]) for each in asked} == {2}
+    assert {len([tool for tool in each.result().tools if tool.why]) for each in found} == {2}

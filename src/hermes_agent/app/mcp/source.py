@@ -60,6 +60,8 @@ class McpTools:
         self.signing_in: dict[str, SigningIn] = {}
         self.all = self._configured() if servers is None else tuple(servers)
         secrets = needs.get(Secrets)
+        for server in self.all:
+            secrets.hide(f"MCP_{server.name}", *server.literals)
         self.servers = McpServers(
             [each for each in self.all if each.settings.enabled],
             catalogue=lambda: needs.get(Store).mcp,

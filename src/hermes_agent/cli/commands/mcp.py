@@ -114,7 +114,7 @@ def configure(surface: Surface, name: str, setting: str, value: str) -> None:
     """Change a setting of a server, as `trust hints` or `tools.include "[read_*]"`."""
     _check_known(surface, name)
     set_value(surface.home, surface.schema, f"mcp_servers.{name}.{setting}", value)
-    say(f"{name}: {setting} is {value}. It counts from the next session on.", name=name)
+    say(f"{name}: {setting} is {surface.secrets.redact(value)}. It counts from the next session on.", name=name)
 
 
 @mcp.command("import")

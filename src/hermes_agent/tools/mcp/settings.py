@@ -21,6 +21,16 @@ EDITOR = "the editor"
 HANDLE = re.compile(r"\$\{(?:secret:|env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}")
 """A secret in a server's environment or headers: `${secret:NAME}`, or `${NAME:-usual}` as other programs write it."""
 
+HIDDEN = "[hidden]"
+_TELLING = re.compile(
+    r"(^|[_-]|api|access|auth|client)(keys?|tokens?|secrets?|pass(word|wd|phrase)?|credentials?|cookie"
+    r"|auth(orization)?|sig(nature)?)$",
+    re.IGNORECASE,
+)
+"""Names whose values are secrets."""
+_PAIR = re.compile(r"([\w-]+)[=:](?!//)\s*(?:(?:bearer|basic|token) )?([^\s&#?]+)", re.IGNORECASE)
+_USER, _QUERY = re.compile(r"//([^/@\s]+)@"), re.compile(r"([?&][\w.-]+=)[^\s&#]+")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpToolFilter:
@@ -88,9 +98,23 @@ class Server:
 
     @property
     def where(self) -> str:
-        """Its command line or address, for people."""
+        """Its command line or address, for people: without `literals`, and without the values of a query."""
         own = self.settings
-        return own.url or " ".join((own.command, *own.args))
+        said = own.url or " ".join((own.command, *own.args))
+        for literal in self.literals:
+            said = said.replace(literal, HIDDEN)
+        return _QUERY.sub(rf"\1{HIDDEN}", said)
+
+    @property
+    def literals(self) -> tuple[str, ...]:
+        """What its settings hold in plain and is a secret by its place or name."""
+        own = self.settings
+        words = [*own.args, own.url, *(f"{name}={value}" for name, value in (*own.env.items(), *own.headers.items()))]
+        pairs = [(name, value) for name, value in zip(own.args, own.args[1:], strict=False) if name.startswith("-")]
+        pairs += [pair for word in words for pair in _PAIR.findall(word)]
+        users = [part for word in words for user in _USER.findall(word) for part in (user, user.partition(":")[2])]
+        found = [value for name, value in pairs if _TELLING.search(name) and not HANDLE.search(value)]
+        return tuple(sorted({*found, *users} - {""}, key=len, reverse=True))
 
 
 def servers_of(settings: Mapping[str, McpServerSettings], source: str = "") -> tuple[Server, ...]:
