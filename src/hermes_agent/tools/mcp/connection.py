@@ -172,14 +172,13 @@ class Connection:
         return agreed
 
     async def _listen(self, client: Client, uri: str, agreed: asyncio.Future[bool]) -> None:
-        loop, pause = asyncio.get_running_loop(), FIRST_PAUSE
+        pause = FIRST_PAUSE
         while client.protocol_version in MODERN_PROTOCOL_VERSIONS and not self._over.is_set():
-            began = loop.time()
             with suppress(SubscriptionLost, MCPError, TimeoutError):
                 await self._listen_once(client, uri, agreed)
             if not (agreed.done() and agreed.result()):
                 return
-            pause = FIRST_PAUSE if loop.time() - began > LONGEST_PAUSE else min(2 * pause, LONGEST_PAUSE)
+            pause = min(2 * pause, LONGEST_PAUSE)
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._over.wait()
