@@ -191,6 +191,18 @@ async def test_a_server_of_the_newer_protocol_is_called_and_asks(tmp_path: Path)
                 await asyncio.sleep(0.01)
 
 
+async def test_a_server_whose_names_changed_without_a_word_is_asked_again_once_a_call_fails(tmp_path: Path):
+    async with calling(tmp_path, {"new": plain(MODERN)}) as call:
+        await call("mcp__new__swap")
+        assert await call("mcp__new__add", a=2, b=3) == "Unknown tool: add"
+        async with asyncio.timeout(10):
+            while "mcp__new__plus" not in call.tools():
+                await asyncio.sleep(0.01)
+
+        assert await call("mcp__new__plus", a=2, b=3) == "5"
+        assert "mcp__new__add" not in call.tools()
+
+
 async def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path):
     async with calling(tmp_path, {"fix": plain(timeout=1.0)}) as call:
         with pytest.raises(OutcomeUnknown, match=r"did not answer in time"):

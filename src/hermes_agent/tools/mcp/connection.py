@@ -294,7 +294,10 @@ class Connection:
             self._exchanges.append(exchange)
             token = current.set(exchange)
         try:
-            return await self._guarded(act(*arguments, **named))
+            result = await self._guarded(act(*arguments, **named))
+            if getattr(result, "is_error", False):  # It may not have that tool any more.
+                self.setup.changed("")
+            return result
         finally:
             if exchange is not None:
                 self._exchanges.remove(exchange)
@@ -307,6 +310,8 @@ class Connection:
             if error.message == TERMINATED or (error.code == CLOSED and error.message.startswith(LOST)):
                 self.end(error.message if error.message != "Connection closed" else "the connection was closed")
                 raise Lost(self.why, unsent=error.message == TERMINATED) from error
+            if error.code == types.INVALID_PARAMS and not self._listing.locked():  # Others say it so.
+                self.setup.changed("")
             said = Quoted(text=error.message, origin=Origin.TOOL)
             raise ToolError(f"{self.setup.server.name} answered with an error:", quoted=said) from error
         except (ValidationError, RuntimeError) as error:
