@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,7 +33,6 @@ from hermes_agent.tools.mcp.listing import (
     Lost,
     Malformed,
     Setup,
-    Streams,
 )
 from hermes_agent.tools.mcp.questions import NO, Exchange, ask_address, ask_form, current, is_bounded
 from hermes_agent.tools.mcp.tasks import TASKS, Tasks, end_task, follow_task
@@ -139,16 +138,15 @@ class Connection:
             async with (
                 read.clone() as own_read,
                 write.clone() as own_write,
-                made(_Given(own_read, own_write, self._drop)) as first,
+                made(nullcontext((ListFilter(own_read, self._drop), own_write))) as first,
             ):
                 version, found = first.protocol_version, first.session.discover_result
                 if found is None or TASKS not in (found.capabilities.extensions or {}):
                     read.close(), write.close()
                     yield first
                     return
-            async with made(
-                _Given(read, write, self._drop), mode=version, prior_discover=found, extensions=[Tasks()]
-            ) as client:
+            streams = nullcontext((ListFilter(read, self._drop), write))
+            async with made(streams, mode=version, prior_discover=found, extensions=[Tasks()]) as client:
                 yield client
 
     def _drop(self, name: str, why: str) -> None:
@@ -165,39 +163,12 @@ class Connection:
         """Have a server of the newer protocol say when a resource, or (empty) its lists, change, as long as the
         connection lasts; whether it agreed."""
         agreed: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        listening = spawn(self._listen(client, uri, agreed), name=f"changes of {self.setup.server.name}")
+        listen = _listen(client, uri, agreed, self._over, self.setup.changed)
+        listening = spawn(listen, name=f"changes of {self.setup.server.name}")
         listening.add_done_callback(lambda _: None if agreed.done() else agreed.set_result(False))
         agreed.add_done_callback(lambda _: listening.cancel() if agreed.cancelled() else None)
         self._listening.append(listening)
         return agreed
-
-    async def _listen(self, client: Client, uri: str, agreed: asyncio.Future[bool]) -> None:
-        pause = FIRST_PAUSE
-        while client.protocol_version in MODERN_PROTOCOL_VERSIONS and not self._over.is_set():
-            with suppress(SubscriptionLost, MCPError, TimeoutError):
-                await self._listen_once(client, uri, agreed)
-            if not (agreed.done() and agreed.result()):
-                return
-            pause = min(2 * pause, LONGEST_PAUSE)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(pause):
-                    await self._over.wait()
-
-    async def _listen_once(self, client: Client, uri: str, agreed: asyncio.Future[bool]) -> None:
-        """Listen until the server, or the connection, ends it. Nobody knows what changes between two times."""
-        what: dict[str, Any] = {"resource_subscriptions": [uri]} if uri else dict.fromkeys(LISTS, True)
-        async with client.listen(**what) as changes:
-            is_heard = any(getattr(changes.honored, name) for name in what)
-            if not agreed.done():
-                agreed.set_result(is_heard)
-            elif is_heard:
-                self.setup.changed(uri)
-            try:
-                async for _ in changes:
-                    pass  # `_hear` hears the same.
-            finally:
-                if is_heard and not self._over.is_set():
-                    self.setup.changed(uri)
 
     async def _watch(self, client: Client, uri: str) -> None:
         """Have `changed` called when the resource changes."""
@@ -321,17 +292,37 @@ class Connection:
             ) from error
 
 
-class _Given:
-    """A transport of open streams, whose listings have no tool that would spoil the others."""
+async def _listen(
+    client: Client, uri: str, agreed: asyncio.Future[bool], over: asyncio.Event, changed: Callable[[str], None]
+) -> None:
+    """Listen until the connection is `over`; a server that ends it is asked again."""
+    pause = FIRST_PAUSE
+    while client.protocol_version in MODERN_PROTOCOL_VERSIONS and not over.is_set():
+        with suppress(SubscriptionLost, MCPError, TimeoutError):
+            await _listen_once(client, uri, agreed, lambda: None if over.is_set() else changed(uri))
+        if not (agreed.done() and agreed.result()):
+            return
+        pause = min(2 * pause, LONGEST_PAUSE)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause):
+                await over.wait()
 
-    def __init__(self, read: Any, write: Any, drop: Callable[[str, str], None]) -> None:  # noqa: ANN401 - of the SDK
-        self._streams: Streams = ListFilter(read, drop), write
 
-    async def __aenter__(self) -> Streams:
-        return self._streams
-
-    async def __aexit__(self, *error: object) -> None:
-        """Their own end closes them."""
+async def _listen_once(client: Client, uri: str, agreed: asyncio.Future[bool], tell: Callable[[], None]) -> None:
+    """Listen until the server ends it. Nobody knows what changes until it listens again: both is told."""
+    what: dict[str, Any] = {"resource_subscriptions": [uri]} if uri else dict.fromkeys(LISTS, True)
+    async with client.listen(**what) as changes:
+        is_heard = any(getattr(changes.honored, name) for name in what)
+        if not agreed.done():
+            agreed.set_result(is_heard)
+        elif is_heard:
+            tell()
+        try:
+            async for _ in changes:
+                pass  # `_hear` hears the same.
+        finally:
+            if is_heard:
+                tell()
 
 
 def _tool(tool: types.Tool, *, tasks: bool) -> McpTool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -29,6 +30,7 @@ _TELLING = re.compile(
 )
 """Names whose values are secrets."""
 _PAIR = re.compile(r"([\w-]+)[=:](?!//)\s*(?:(?:bearer|basic|token) )?([^\s&#?]+)", re.IGNORECASE)
+_OPTION = re.compile(r"--?[\w-]+")
 _USER, _QUERY = re.compile(r"//([^/@\s]+)@"), re.compile(r"([?&][\w.-]+=)[^\s&#]+")
 
 
@@ -109,11 +111,12 @@ class Server:
     def literals(self) -> tuple[str, ...]:
         """What its settings hold in plain and is a secret by its place or name."""
         own = self.settings
-        words = [*own.args, own.url, *(f"{name}={value}" for name, value in (*own.env.items(), *own.headers.items()))]
-        pairs = [(name, value) for name, value in zip(own.args, own.args[1:], strict=False) if name.startswith("-")]
-        pairs += [pair for word in words for pair in _PAIR.findall(word)]
+        options = (pair for pair in zip(own.args, own.args[1:], strict=False) if _OPTION.fullmatch(pair[0]))
+        pairs = chain(options, own.env.items(), own.headers.items())
+        words = [*own.args, own.url, *("=".join(pair) for pair in pairs)]
+        named = [pair for word in words for pair in _PAIR.findall(word)]
         users = [part for word in words for user in _USER.findall(word) for part in (user, user.partition(":")[2])]
-        found = [value for name, value in pairs if _TELLING.search(name) and not HANDLE.search(value)]
+        found = [value for name, value in named if _TELLING.search(name) and not HANDLE.search(value)]
         return tuple(sorted({*found, *users} - {""}, key=len, reverse=True))
 
 
