@@ -137,6 +137,17 @@ async def test_a_secret_in_what_a_server_lists_is_not_kept(tmp_path: Path):
     assert tools[1].why == "its name holds a secret"
 
 
+async def test_a_secret_in_an_error_of_a_server_is_not_told(tmp_path: Path):
+    secret = "hunter2-very-private-0451"
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/.env").write_text(f"TOKEN={secret}\n")
+    async with lied_to(tmp_path, env={"LONG": "0"}) as call:
+        with pytest.raises(ToolError) as refused:
+            await call("mcp__x__refuses", secret=secret)
+
+    assert "not today [secret TOKEN]" in str(refused.value.quoted)
+
+
 async def test_a_server_that_is_being_opened_ends_with_the_others(tmp_path: Path):
     async with calling(tmp_path, {"deaf": plain(command="/bin/sleep", args=("60",))}, look=False) as call:
         looking = asyncio.create_task(call.source.look(str(call.workspace)))

@@ -71,6 +71,7 @@ class Connector:
             streams=streams,
             changed=changed,
             is_alive=is_alive,
+            redact=self._needs.get(Secrets).redact,
             sample=partial(late(SAMPLE), self._needs, server) if own.sampling != "off" else None,
         )
         connection: Connection = made(plan)

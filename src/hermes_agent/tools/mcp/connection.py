@@ -87,7 +87,7 @@ class Connection:
 
     def end(self, why: str) -> None:
         """Have it end; `why` is told to who still waits."""
-        self.why = self.why or why
+        self.why = self.why or self.setup.redact(why)
         self._over.set()
 
     async def close(self) -> None:
@@ -110,7 +110,7 @@ class Connection:
         except FAILURES as error:
             cause = first_of(error)
             is_closed = isinstance(cause, MCPError) and cause.code == CLOSED
-            self.why = self.why if self.why and is_closed else _words(cause)
+            self.why = self.why if self.why and is_closed else self.setup.redact(_words(cause))
             log.info("The MCP server %s: %s", self.setup.server.name, self.why)
         finally:
             self._over.set()
@@ -283,10 +283,10 @@ class Connection:
                 raise Lost(self.why, unsent=error.message == TERMINATED) from error
             if error.code == types.INVALID_PARAMS and not self._listing.locked():  # Others say it so.
                 self.setup.changed("")
-            said = Quoted(text=error.message, origin=Origin.TOOL)
+            said = Quoted(text=self.setup.redact(error.message), origin=Origin.TOOL)
             raise ToolError(f"{self.setup.server.name} answered with an error:", quoted=said) from error
         except (ValidationError, RuntimeError) as error:
-            said = Quoted(text=str(error)[:1000], origin=Origin.TOOL)
+            said = Quoted(text=self.setup.redact(str(error)[:1000]), origin=Origin.TOOL)
             raise Malformed(
                 f"{self.setup.server.name} answered what its schema does not allow:", quoted=said
             ) from error

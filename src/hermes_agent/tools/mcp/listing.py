@@ -65,14 +65,15 @@ class Listing:
 class Setup:
     """How to connect: `streams` opens the transport, and is told what to call once it has ended; `changed` is called
     with the address of a resource that changed, or nothing where the server's lists did; `is_alive`: whether its
-    program, if it has one, still runs. `sample` asks the model for a server (None: it may not), with the question's
-    instructions and text; raises `HermesError`."""
+    program, if it has one, still runs; `redact` takes secrets out of what is told of its words. `sample` asks the
+    model for a server (None: it may not), with the question's instructions and text; raises `HermesError`."""
 
     server: Server
     workspace: str
     streams: Callable[[Callable[[str], None]], AbstractAsyncContextManager[Streams]]
     changed: Callable[[str], None]
     is_alive: Callable[[], bool]
+    redact: Callable[[str], str]
     sample: Callable[[Exchange, str, str], Awaitable[str]] | None = None
 
 
