@@ -395,3 +395,16 @@ async def test_a_connection_that_is_asked_twice_what_it_offers_answers_both_alik
             await asyncio.wait(found)
 
     assert {len([tool for tool in each.result().tools if tool.why]) for each in found} == {2}
+
+
+async def test_who_lists_the_same_as_before_writes_over_what_another_process_listed_meanwhile(tmp_path: Path):
+    servers, listed = {"fix": plain(env={"HOSTILE": "listed.json"})}, tmp_path / "work/listed.json"
+    (tmp_path / "work").mkdir()
+    listed.write_text("[]")
+    async with calling(tmp_path, servers) as one, calling(tmp_path, servers, look=False) as other:
+        for call, names in ((other, ["new"]), (one, [])):
+            listed.write_text(json.dumps([{"name": name, "inputSchema": {"type": "object"}} for name in names]))
+            await call.source.servers.refresh(call.source.servers.servers["fix"], str(call.workspace))
+    async with calling(tmp_path, servers, look=False) as call:
+        assert "mcp__fix__add" in call.tools()
+        assert "mcp__fix__new" not in call.tools()

@@ -34,13 +34,3 @@ async def test_a_forgotten_server_leaves_nothing(store):
 
     assert await store.mcp.links() == {}
     assert await store.mcp.tools("files") == ()
-
-
-async def test_who_lists_the_same_as_before_writes_over_what_another_listed_meanwhile(store):
-    link = McpLink(server="files", seen=5.0)
-    await store.mcp.put(link, (READ,))
-    await store.mcp.put(link, (BAD,))
-
-    await store.mcp.put(link, (READ,))
-
-    assert await store.mcp.tools("files") == (READ,)
