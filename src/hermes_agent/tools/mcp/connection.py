@@ -223,18 +223,13 @@ class Connection:
         client = await self._opened
         async with self._listing:  # What is dropped is of one at a time.
             self._dropped.clear()
-            return await self._listed(client)
-
-    async def _listed(self, client: Client) -> Listing:
-        able = client.server_capabilities
-        info = client.server_info
-        made = partial(_tool, tasks=TASKS in (able.extensions or {}))
-        tools = await self._pages(client.list_tools, "tools", made) if able.tools is not None else []
-        tools += [McpTool(name=name, why=why) for name, why in self._dropped.items()]
-        prompts: list[McpPrompt] = []
-        if able.prompts is not None:
-            with suppress(ToolError):  # Its tools can be used without them.
-                prompts = await self._pages(client.list_prompts, "prompts", _prompt)
+            able, info, prompts = client.server_capabilities, client.server_info, list[McpPrompt]()
+            made = partial(_tool, tasks=TASKS in (able.extensions or {}))
+            tools = await self._pages(client.list_tools, "tools", made) if able.tools is not None else []
+            tools += [McpTool(name=name, why=why) for name, why in self._dropped.items()]
+            if able.prompts is not None:
+                with suppress(ToolError):  # Its tools can be used without them.
+                    prompts = await self._pages(client.list_prompts, "prompts", _prompt)
         return Listing(
             version=str(client.protocol_version),
             title=(info.title or info.name)[:LONGEST_SAID] if info else "",

@@ -114,22 +114,17 @@ class ResourceTools:
         count = 0 if place.is_open else place.watched.pop(uri, -1) + 1  # Nobody knows whether it changed meanwhile.
         async with self._servers.using(server, context.workspace, context.session):
             if uri not in place.watched:
-                await self._watch_first(server, uri, context, place.watched, count)
+                if len(place.watched) >= MOST_WATCHED:
+                    raise ToolError(f"Of a server {MOST_WATCHED} resources are watched at most.")
+                place.watched[uri] = count  # Before the answer, which a change may come with.
+                try:
+                    await self._calls.ask(server, ("watch", uri), context)
+                except ToolError:
+                    place.watched.pop(uri, None)
+                    raise
         self._watched.setdefault(context.session, {})[server.name, uri] = place, place.watched.get(uri, 0)
         if len(self._watched) > MOST_SESSIONS:
             del self._watched[next(iter(self._watched))]
-
-    async def _watch_first(
-        self, server: Server, uri: str, context: CallContext, watched: dict[str, int], count: int
-    ) -> None:
-        if len(watched) >= MOST_WATCHED:
-            raise ToolError(f"Of a server {MOST_WATCHED} resources are watched at most.")
-        watched[uri] = count  # Before the answer, which a change may come with.
-        try:
-            await self._calls.ask(server, ("watch", uri), context)
-        except ToolError:
-            watched.pop(uri, None)
-            raise
 
     def _server(self, name: str) -> Server:
         servers: Mapping[str, Server] = self._servers.servers

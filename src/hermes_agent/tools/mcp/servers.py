@@ -119,8 +119,7 @@ class McpServers:
         self._fits, self._redact = fits, redact
         self._places: dict[tuple[str, str, str], Place] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._listing: set[str] = set()
-        self._again: set[str] = set()
+        self._again: dict[str, bool] = {}
 
     async def load(self) -> None:
         """Read the rows that changed."""
@@ -249,25 +248,23 @@ class McpServers:
 
     def _relist(self, server: Server, connection: Connection) -> None:
         """Ask for the tools in the background: once, and once more if they change meanwhile."""
-        if server.name in self._listing:
-            self._again.add(server.name)
-            return
-        self._listing.add(server.name)
-        self._spawn(self._relisted(server, connection), f"tools of {server.name}")
+        self._again[server.name] = is_asked = server.name in self._again
+        if not is_asked:
+            self._spawn(self._relisted(server, connection), f"tools of {server.name}")
 
     async def _relisted(self, server: Server, connection: Connection) -> None:
         pause = FIRST_PAUSE
         try:
             while True:
-                self._again.discard(server.name)
+                self._again[server.name] = False
                 with suppress(HermesError, TimeoutError):
                     await self._list(server, connection)
-                if server.name not in self._again:
+                if not self._again[server.name]:
                     return
                 await self._clock.sleep(pause)  # A server may say all the time that something changed.
                 pause = min(2 * pause, LONGEST_PAUSE)
         finally:
-            self._listing.discard(server.name)
+            del self._again[server.name]
 
     async def _list(self, server: Server, connection: Connection) -> None:
         async with asyncio.timeout(server.settings.timeout):

@@ -114,9 +114,12 @@ class Server:
         options = (pair for pair in zip(own.args, own.args[1:], strict=False) if _OPTION.fullmatch(pair[0]))
         pairs = chain(options, own.env.items(), own.headers.items())
         words = [*own.args, own.url, *("=".join(pair) for pair in pairs)]
-        named = [pair for word in words for pair in _PAIR.findall(word)]
         users = [part for word in words for user in _USER.findall(word) for part in (user, user.partition(":")[2])]
-        found = [value for name, value in named if _TELLING.search(name) and not HANDLE.search(value)]
+        found = [
+            value
+            for name, value in chain(*map(_PAIR.findall, words))
+            if _TELLING.search(name) and not HANDLE.search(value)
+        ]
         return tuple(sorted({*found, *users} - {""}, key=len, reverse=True))
 
 
