@@ -21,20 +21,11 @@ LONGEST_TEXT = 20_000
 _encoded = json.JSONEncoder(ensure_ascii=False).encode
 
 
-class LogFile(logging.Handler):
-    """Logging handler for a rotated file that several processes may share. Opens the file with the first record. At
-    `largest` bytes the file becomes `.1`, that one `.2`, up to `kept`. A full or missing disk loses log lines, never a
-    run."""
+class RotatedFile:
+    """A rotated file that several processes may share. It opens with the first line. At `largest` bytes the file
+    becomes `.1`, that one `.2`, up to `kept`. A full or missing disk loses lines, never a run."""
 
-    def __init__(
-        self,
-        path: Path,
-        redact: Callable[[str], str],
-        *,
-        largest: int = LARGEST,
-        kept: int = KEPT,
-    ) -> None:
-        super().__init__(logging.INFO)
+    def __init__(self, path: Path, redact: Callable[[str], str], *, largest: int = LARGEST, kept: int = KEPT) -> None:
         self._path, self._name = path, str(path)
         self._redact = redact
         self._largest = largest
@@ -42,20 +33,19 @@ class LogFile(logging.Handler):
         self._handle: int | None = None
         self._torn = False
 
-    def emit(self, record: logging.LogRecord) -> None:
-        line = (self._redact(_line(record)) + "\n").encode("utf-8", "backslashreplace")
+    def write(self, text: str) -> None:
+        """Write lines without secrets, and an end of the last."""
+        line = (self._redact(text) + "\n").encode("utf-8", "backslashreplace")
         if self._torn:  # A disk that was full took the beginning of a line: the next one is a line of its own.
             line = b"\n" + line
         with suppress(OSError):
             self._torn = os.write(self._current(len(line)), line) < len(line)
 
     def close(self) -> None:
-        """Stop writing; later records go to the handlers before this one."""
-        logger = logging.getLogger(ROOT)
-        logger.removeHandler(self)
-        logger.propagate = not any(isinstance(handler, LogFile) for handler in logger.handlers)
-        self._release()
-        super().close()
+        """Close the file; a later line opens it again."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
 
     def _current(self, more: int) -> int:
         """The open file, which is the one under the path even where another process turned it over."""
@@ -68,14 +58,14 @@ class LogFile(logging.Handler):
             return handle  # Another process turns it over, or stands still while it does: logging waits for nobody.
         if (self._size_of(handle) or 0) + more > self._largest:
             self._turn_over()
-        self._release()
+        self.close()
         return self._open()[0]
 
     def _open(self) -> tuple[int, int]:
         """The open file, and its bytes."""
         if self._handle is not None and (size := self._size_of(self._handle)) is not None:
             return self._handle, size
-        self._release()
+        self.close()
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         self._handle = os.open(self._path, flags, PRIVATE_FILE)
         return self._handle, os.fstat(self._handle).st_size
@@ -97,10 +87,24 @@ class LogFile(logging.Handler):
     def _numbered(self, number: int) -> Path:
         return self._path.with_name(f"{self._path.name}.{number}")
 
-    def _release(self) -> None:
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
+
+class LogFile(logging.Handler):
+    """Logging handler over a rotated file."""
+
+    def __init__(self, path: Path, redact: Callable[[str], str], *, largest: int = LARGEST, kept: int = KEPT) -> None:
+        super().__init__(logging.INFO)
+        self._file = RotatedFile(path, redact, largest=largest, kept=kept)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._file.write(_line(record))
+
+    def close(self) -> None:
+        """Stop writing; later records go to the handlers before this one."""
+        logger = logging.getLogger(ROOT)
+        logger.removeHandler(self)
+        logger.propagate = not any(isinstance(handler, LogFile) for handler in logger.handlers)
+        self._file.close()
+        super().close()
 
 
 def open_log(path: Path, redact: Callable[[str], str]) -> LogFile:

@@ -14,7 +14,7 @@ from shlex import quote
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Location
-from hermes_agent.host.paths import write_private
+from hermes_agent.host.logs import RotatedFile
 from hermes_agent.host.process import Child, start_detached
 from hermes_agent.host.process_table import MARK
 from hermes_agent.host.tasks import spawn
@@ -26,11 +26,14 @@ from hermes_agent.sandbox.seccomp import Watcher
 
 ERRORS = "stderr.log"
 """What a program says on its standard error, in its folder."""
+LARGEST, LONGEST_LINE, FASTEST = 1 << 20, 1 << 16, 4 << 20
+"""Bytes of that file before it becomes `.1`, of a line in it, and of what is read of it in a second: a program that
+writes faster waits."""
 GOODBYE = 0.5
 """Seconds in which a program may end by itself once its input has ended."""
 RUN = """
 exec 3<&0
-"$@" <&3 3<&- 2>>{errors} &
+"$@" <&3 3<&- 2>/dev/fd/{errors} &
 program=$!
 exec </dev/null >/dev/null 2>&1 3<&-
 (read -r x </dev/fd/{watched}; kill -9 0) &
@@ -42,7 +45,7 @@ exit $code
 """
 """Runs a program until it ends, and ends its group once the other end of a pipe is closed, as that of a process is that
 was killed."""
-_CHUNK = 1 << 16
+_CHUNK, _LAST = 1 << 16, 200
 _numbers = itertools.count(1)
 
 
@@ -58,22 +61,27 @@ class Program:
 
 
 class Piped:
-    """A running program: `read` gives what it writes, `write` feeds it."""
+    """A running program: `read` gives what it writes, `write` feeds it; `last_words` is the last line that it wrote to
+    its standard error, which goes to `log`."""
 
-    def __init__(self, child: Child, mark: str, folder: Path, pipes: tuple[int, int, int]) -> None:
-        self.folder = folder
-        self._child, self._mark, self._unused, self._alive = child, mark, list(pipes[:2]), pipes[2]
-        self._out = asyncio.StreamReader()
-        self._reading: asyncio.BaseTransport | None = None
+    def __init__(self, name: str, child: Child, mark: str, log: RotatedFile, pipes: tuple[int, int, int, int]) -> None:
+        self.name, self.last_words = name, ""
+        self._child, self._mark, self._log, self._unused, self._alive = child, mark, log, list(pipes[:3]), pipes[3]
+        self._out, self._errors = asyncio.StreamReader(), asyncio.StreamReader()
+        self._reading: list[asyncio.BaseTransport] = []
+        self._keeping: asyncio.Task[None] | None = None
         self._feeding: asyncio.StreamWriter | None = None
 
     async def connect(self) -> None:
         """Take up its pipes in the running loop."""
         loop = asyncio.get_running_loop()
-        read, write = (os.fdopen(handle, mode, 0) for handle, mode in zip(self._unused, ("rb", "wb"), strict=True))
+        modes = ("rb", "rb", "wb")
+        *reads, write = (os.fdopen(handle, mode, 0) for handle, mode in zip(self._unused, modes, strict=True))
         self._unused = []
-        made = partial(asyncio.StreamReaderProtocol, self._out)
-        self._reading = (await loop.connect_read_pipe(made, read))[0]
+        for stream, read in zip((self._out, self._errors), reads, strict=True):
+            made = partial(asyncio.StreamReaderProtocol, stream)
+            self._reading.append((await loop.connect_read_pipe(made, read))[0])
+        self._keeping = spawn(self._keep_errors(), name="complaints of a program")
         transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, write)
         self._feeding = asyncio.StreamWriter(transport, protocol, None, loop)
 
@@ -92,10 +100,12 @@ class Piped:
         return await self._out.read(_CHUNK)
 
     async def ended(self, seconds: float) -> None:
-        """Wait for its end, so long at most."""
+        """Wait for its end and its last words, so long at most."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._child.exited()
+                if self._keeping is not None:
+                    await asyncio.wait((self._keeping,))
 
     async def write(self, data: bytes) -> None:
         """Feed it. Raises `OSError` where it takes no more."""
@@ -110,16 +120,35 @@ class Piped:
             await self.ended(GOODBYE)
         await self._child.end(self._mark)
         await self._child.exited()  # Collects it.
-        if self._reading is not None:
-            self._reading.close()
+        await self.ended(GOODBYE)
+        if self._keeping is not None:
+            self._keeping.cancel()
+        for reading in self._reading:
+            reading.close()
+        self._log.close()
         for handle in (*self._unused, self._alive):
             os.close(handle)
         self._out.feed_eof()
 
+    async def _keep_errors(self) -> None:
+        kept = b""
+        while chunk := await self._errors.read(_CHUNK):
+            whole, _, kept = (kept + chunk).rpartition(b"\n")
+            if len(kept) > LONGEST_LINE:
+                whole, kept = kept, b""
+            await self._keep(whole)
+            await asyncio.sleep(len(chunk) / FASTEST)
+        await self._keep(kept)
+
+    async def _keep(self, said: bytes) -> None:
+        if text := said.decode("utf-8", "replace").strip():
+            self.last_words = text.rpartition("\n")[2][:_LAST]
+            await asyncio.to_thread(self._log.write, text)
+
 
 class PipedPrograms:
     """Starts programs behind the wall that `jail` builds, once (None: without one). `folder` has a folder for each,
-    with what it says on standard error; `network` watches their connections (None: nobody does)."""
+    with what it says on standard error, `redact`ed; `network` watches their connections (None: nobody does)."""
 
     def __init__(
         self,
@@ -128,9 +157,10 @@ class PipedPrograms:
         env: Mapping[str, str],
         jail: Callable[[], Jail | None],
         network: Network | None = None,
+        redact: Callable[[str], str] = str,
     ) -> None:
         self._folder, self._env, self._make_jail, self._network = folder, env, jail, network
-        self._watcher = Watcher()
+        self._watcher, self._redact = Watcher(), redact
 
     @cached_property
     def _jail(self) -> Jail | None:
@@ -155,7 +185,7 @@ class PipedPrograms:
 
     async def _started(self, program: Program, walled: bool) -> Piped | PlaceFailed:
         try:
-            piped = Piped(*await asyncio.to_thread(self._start, program, walled))
+            piped = Piped(program.name, *await asyncio.to_thread(self._start, program, walled))
         except PlaceFailed as error:
             return error
         try:
@@ -173,31 +203,32 @@ class PipedPrograms:
         if jail := self.__dict__.get("_jail"):
             await asyncio.to_thread(jail.close)
 
-    def _start(self, program: Program, walled: bool) -> tuple[Child, str, Path, tuple[int, int, int]]:
+    def _start(self, program: Program, walled: bool) -> tuple[Child, str, RotatedFile, tuple[int, int, int, int]]:
         jail = self._jail if walled else None
         if jail is not None:
             check_workspace(program.workspace, jail.walls)
         folder = self._folder / program.name
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_private(folder / ERRORS, b"", durable=False)
         mark = f"{folder}#{os.getpid()}.{next(_numbers)}"
         own = self._network.variables() if jail and self._network else {}
         env = {**self._env, **own, **program.env, MARK: mark}
         begin = f"{jail.limits if jail else ''}\ncd {quote(program.cwd or program.workspace)} || exit 126\n"
-        (given, feeds), (reads, said), (watched, alive) = (os.pipe2(os.O_CLOEXEC) for _ in range(3))
-        run = RUN.format(errors=quote(str(folder / ERRORS)), watched=watched)
+        pipes = (os.pipe2(os.O_CLOEXEC) for _ in range(4))
+        (given, feeds), (reads, said), (watched, alive), (hears, errors) = pipes
+        run = RUN.format(errors=errors, watched=watched)
         argv = ["/bin/sh", "-c", begin + run, "sh", *program.argv]
         try:
-            child = self._launch(jail, folder, program, argv, env, given, said, watched)
+            child = self._launch(jail, folder, program, argv, env, given, said, (watched, errors))
         except OSError as error:
-            self._drop(feeds, reads, alive)
+            self._drop(feeds, reads, hears, alive)
             raise PlaceFailed(f"{program.argv[0]} could not be started: {error.strerror}.") from error
         except BaseException:
-            self._drop(feeds, reads, alive)
+            self._drop(feeds, reads, hears, alive)
             raise
         finally:
-            self._drop(given, said, watched)
-        return child, f"{MARK}={mark}", folder, (reads, feeds, alive)
+            self._drop(given, said, watched, errors)
+        log = RotatedFile(folder / ERRORS, self._redact, largest=LARGEST, kept=1)
+        return child, f"{MARK}={mark}", log, (reads, hears, feeds, alive)
 
     @staticmethod
     def _drop(*handles: int) -> None:
@@ -213,20 +244,20 @@ class PipedPrograms:
         env: Mapping[str, str],
         given: int,
         said: int,
-        watched: int,
+        passed: tuple[int, ...],
     ) -> Child:
         if jail is None:
-            return start_detached(argv, cwd="/", env=env, stdin=given, out=said, passed=(watched,))
+            return start_detached(argv, cwd="/", env=env, stdin=given, out=said, passed=passed)
         self._watcher.open()
         cell = Cell(
             folder=folder,
-            files=(ERRORS,),
+            files=(),
             kept=None,
             workspace=program.workspace,
             session=folder / "session",
             launch=partial(self._watcher.launch, folder),
             connections=self._network.handlers() if self._network else (),
-            passed=(watched,),
+            passed=passed,
         )
         return jail.launch(argv, cell=cell, env=env, stdin=given, out=said)
 

@@ -1,11 +1,13 @@
 """An MCP server on loopback that wants a sign-in, and its issuer: written from RFC 6749, 7591, 8414 and 9728. It
-rotates refresh tokens, counts renewals, and forgets registrations when told to."""
+rotates refresh tokens, counts renewals, and forgets registrations when told to, or (`prunes`) all but the one that was
+used last. A refresh token that is used twice ends the sign-in."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
 import json
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import parse_qs, urlsplit
@@ -14,12 +16,14 @@ from urllib.parse import parse_qs, urlsplit
 class Issuer:
     """One address that is server and issuer. `lasts` is how long an access token lasts, in seconds."""
 
-    def __init__(self, lasts: int = 3600) -> None:
+    def __init__(self, lasts: float = 3600) -> None:
         self.lasts = lasts
         self.clients: set[str] = set()
         self.access: set[str] = set()
         self.refresh: set[str] = set()
         self.revoked: list[str] = []
+        self.prunes = False
+        self.renewals: list[float] = []
         self.registered = self.authorized = self.renewed = self.reused = 0
         self._numbers = itertools.count(1)
         self.url = ""
@@ -75,7 +79,7 @@ class Issuer:
     def register(self, wanted: dict) -> tuple[int, dict, object]:
         self.registered += 1
         client = f"client{next(self._numbers)}"
-        self.clients.add(client)
+        self.clients = {client, *(() if self.prunes else self.clients)}
         return 201, {}, {**wanted, "client_id": client, "token_endpoint_auth_method": "none"}
 
     def authorize(self, query: dict[str, str]) -> tuple[int, dict, object]:
@@ -89,8 +93,10 @@ class Issuer:
             return 401, {}, {"error": "invalid_client"}
         if form["grant_type"] == "refresh_token":
             self.renewed += 1
+            self.renewals.append(time.monotonic())
             if form["refresh_token"] not in self.refresh:
                 self.reused += 1
+                self.refresh.clear()
                 return 400, {}, {"error": "invalid_grant"}
             self.refresh.discard(form["refresh_token"])
         number = next(self._numbers)
@@ -124,7 +130,7 @@ class Issuer:
 
 
 @asynccontextmanager
-async def issuing(lasts: int = 3600) -> AsyncIterator[Issuer]:
+async def issuing(lasts: float = 3600) -> AsyncIterator[Issuer]:
     issuer = Issuer(lasts)
     server = await asyncio.start_server(issuer.serve, "127.0.0.1", 0)
     issuer.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"

@@ -29,7 +29,8 @@ def called(name: str, arguments: dict) -> str:
         case "deep":
             return f'"result":{"[" * 10_000}{"]" * 10_000}'
         case "refuses":
-            return '"error":{"code":-32000,"message":"not today"}'
+            said = f"not today {arguments.get('secret', '')}".strip()
+            return f'"error":{json.dumps({"code": -32000, "message": said})}'
         case "asks":
             form = {"message": "Who?", "requestedSchema": {"type": "object", "properties": arguments["fields"]}}
             sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": form}))

@@ -55,6 +55,33 @@ async def touch(context: Context) -> str:
     return "touched"
 
 
+@server.tool()
+def swap() -> str:
+    """Have another tool in place of `add`, without a word."""
+    server.remove_tool("add")
+
+    def plus(a: int, b: int) -> int:
+        """Add two numbers, by another name."""
+        return a + b
+
+    server.add_tool(plus)
+    return "swapped"
+
+
+@server.tool()
+async def hush(context: Context) -> str:
+    """End all subscriptions, after which a tool is added that nobody is told of."""
+    handler = server._lowlevel_server.get_request_handler("subscriptions/listen")
+    handler.handler.close()
+
+    def unheard() -> str:
+        """Came without a word."""
+        return "unheard"
+
+    server.add_tool(unheard)
+    return "hushed"
+
+
 @server.resource("note://one")
 def note() -> str:
     """A note."""

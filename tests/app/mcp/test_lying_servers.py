@@ -115,6 +115,39 @@ async def test_a_secret_that_a_server_repeats_is_not_kept(tmp_path: Path):
     assert said.stat().st_mode & 0o777 == 0o600
 
 
+async def test_a_secret_in_what_a_server_lists_is_not_kept(tmp_path: Path):
+    secret = "hunter2-very-private-0451"
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/.env").write_text(f"TOKEN={secret}\n")
+    listed = [
+        {"name": "one", "description": f"Uses {secret}.", "inputSchema": {"type": "object", "default": {"a": secret}}},
+        {"name": f"call_{secret}", "inputSchema": {"type": "object", "properties": {secret: {"enum": [secret]}}}},
+    ]
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/listed.json").write_text(json.dumps(listed))
+    servers = {"fix": plain(PLAIN, env={"HOSTILE": "listed.json"})}
+    async with calling(tmp_path, servers):
+        pass
+    async with calling(tmp_path, servers, look=False) as call:
+        tools = call.source.servers.known["fix"].tools
+
+    assert secret not in str(tools)
+    assert tools[0].parameters == {"type": "object", "default": {"a": "[secret TOKEN]"}}
+    assert tools[0].why == ""
+    assert tools[1].why == "its name holds a secret"
+
+
+async def test_a_secret_in_an_error_of_a_server_is_not_told(tmp_path: Path):
+    secret = "hunter2-very-private-0451"
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/.env").write_text(f"TOKEN={secret}\n")
+    async with lied_to(tmp_path, env={"LONG": "0"}) as call:
+        with pytest.raises(ToolError) as refused:
+            await call("mcp__x__refuses", secret=secret)
+
+    assert "not today [secret TOKEN]" in str(refused.value.quoted)
+
+
 async def test_a_server_that_is_being_opened_ends_with_the_others(tmp_path: Path):
     async with calling(tmp_path, {"deaf": plain(command="/bin/sleep", args=("60",))}, look=False) as call:
         looking = asyncio.create_task(call.source.look(str(call.workspace)))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import stat
+import subprocess
+import sys
 from contextlib import AsyncExitStack
+from itertools import pairwise
 from pathlib import Path
 
 import httpx2
@@ -13,9 +16,12 @@ import pytest
 from hermes_agent.app.mcp.signin import sign_in, sign_out
 from hermes_agent.core.errors import ConfigError, HermesError, ToolError
 from hermes_agent.host.secrets import Secrets
+from hermes_agent.tools.mcp.oauth import EARLY
 from hermes_agent.tools.mcp.settings import McpServerSettings
 from tests.app.mcp.calling import Calling, calling
 from tests.app.mcp.issuer import Issuer, issuing
+
+ROOT, PROCESS = Path(__file__).parents[3], Path(__file__).with_name("renewing_process.py")
 
 
 def signed(issuer: Issuer) -> dict[str, McpServerSettings]:
@@ -85,6 +91,33 @@ async def test_tokens_that_ended_are_renewed_once_by_all_together(tmp_path: Path
         assert [each.result() for each in answers] == ["5"] * 8
         assert issuer.renewed - before == 1
         assert (issuer.reused, issuer.authorized) == (0, 1)
+
+
+def renewing(folder: Path, issuer: Issuer) -> subprocess.Popen[bytes]:
+    path = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "PATH": "/usr/bin:/bin", "HOME": str(folder)}
+    command = [sys.executable, str(PROCESS), str(folder), f"{issuer.url}/mcp", "40"]
+    return subprocess.Popen(command, env=path, stdout=subprocess.PIPE)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+async def test_eight_processes_renew_one_sign_in_once_each_time_that_it_ends(tmp_path: Path, full: bool):
+    if not full:
+        pytest.skip("eight processes run with --full")
+    async with issuing(lasts=EARLY + 2) as issuer:
+        issuer.prunes = True
+        async with calling(tmp_path, signed(issuer), look=False) as call:
+            await signed_in(call)
+        running = [renewing(tmp_path, issuer) for _ in range(8)]
+        said = [await asyncio.to_thread(each.communicate) for each in running]
+    counts = [tuple(map(int, out.split())) for out, _ in said]
+    gaps = [later - earlier for earlier, later in pairwise(issuer.renewals)]
+    print(counts, issuer.renewed, min(gaps))
+
+    assert all(done > 20 and failed == 0 for done, failed in counts)
+    assert (issuer.registered, issuer.authorized, issuer.reused) == (1, 1, 0)
+    assert issuer.renewed >= 10
+    assert min(gaps) > 1.9  # No two renewals of one token.
 
 
 async def test_a_token_that_is_refused_early_is_renewed_without_a_person(tmp_path: Path):

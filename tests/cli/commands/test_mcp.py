@@ -71,6 +71,23 @@ def test_secrets_of_a_server_are_saved_apart(home: Path):
     assert "MCP_OWN_GITHUB_TOKEN=ghp_1" in (home / ".env").read_text()
 
 
+def test_tokens_that_stand_in_the_settings_are_shown_nowhere(home: Path):
+    words = ("--token", "hunter2-token-0451", "https://me:pass-word-77@x.test/?api_key=key-of-mine-99")
+    said = [typed(home, "mcp", "add", "far", "--url", "http://127.0.0.1:9/mcp?token=tok-of-mine-123")]
+    program = ("sh", "-c", "echo tried with $2 >&2; exit 3", "sh")
+    said.append(typed(home, "mcp", "add", "own", "--", *program, *words))
+    said += [typed(home, "mcp", *more) for more in (("list",), ("list", "--json"), ("show", "own", "--json"))]
+    for name in ("far", "own"):
+        with pytest.raises(HermesError) as raised:
+            typed(home, "mcp", "test", name)
+        said.append(raised.value)
+    words = " ".join(map(str, said)) + (home / "logs/mcp/own/stderr.log").read_text()
+
+    assert "tried with [secret MCP_own]" in words
+    for secret in ("hunter2-token-0451", "pass-word-77", "key-of-mine-99", "tok-of-mine-123"):
+        assert secret not in words
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -139,3 +156,13 @@ async def signing(home: Path, *words: str) -> str:
         async with httpx2.AsyncClient() as http:
             await http.get(address, follow_redirects=True)
         return (await asyncio.to_thread(running.stdout.read)).decode()
+
+
+def test_a_secret_in_an_address_or_an_argument_is_saved_apart(home: Path) -> None:
+    typed(home, "mcp", "add", "far", "--no-test", "--url", "https://bob:pw12345678@x.test/mcp?token=abcdefgh12")
+    said = typed(home, "mcp", "add", "near", "--no-test", "--", "run", "--api-key", "sk-12345678", "--port", "8")
+
+    kept = (home / "config.yaml").read_text()
+    assert "${secret:MCP_FAR_1}@x.test/mcp?token=${secret:MCP_FAR_2}" in kept
+    assert "pw12345678" not in kept and "abcdefgh12" not in kept and "sk-12345678" not in kept
+    assert "as the secret MCP_NEAR_1" in said.err

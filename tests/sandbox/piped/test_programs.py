@@ -11,7 +11,7 @@ import pytest
 
 from hermes_agent.sandbox.jail import jail_or_none
 from hermes_agent.sandbox.network import Network
-from hermes_agent.sandbox.piped import ERRORS, PipedPrograms, Program
+from hermes_agent.sandbox.piped import ERRORS, LARGEST, PipedPrograms, Program
 from hermes_agent.sandbox.place import PlaceFailed
 from hermes_agent.sandbox.walls import Walls
 
@@ -26,6 +26,7 @@ async def programs(tmp_path: Path) -> AsyncIterator[PipedPrograms]:
         env={"PATH": "/usr/bin:/bin"},
         jail=lambda: jail_or_none("auto", walls),
         network=Network(),
+        redact=lambda text: text.replace("secret", "hidden"),
     )
     yield made
     await made.close()
@@ -122,3 +123,22 @@ async def test_what_runs_behind_a_wall_alone_does_not_run_without_one(tmp_path: 
     assert await open_.read() == b"hi\n"
     await open_.close()
     await made.close()
+
+
+@pytest.mark.parametrize("walled", [True, False])
+async def test_a_program_that_complains_without_end_fills_no_disk_and_its_last_words_are_known(
+    tmp_path: Path, walled: bool
+):
+    flood = "yes 'a secret word' | head -c 6000400 >&2; echo the last >&2; read x"
+    async with programs(tmp_path) as made:
+        piped = await made.start(shell(tmp_path, flood), walled=walled)
+        async with asyncio.timeout(20):
+            while piped.last_words != "the last":
+                await asyncio.sleep(0.02)
+        await piped.close()
+    kept = sorted((tmp_path / "home/records/p").glob(f"{ERRORS}*"))
+
+    assert [path.name for path in kept] == [ERRORS, f"{ERRORS}.1"]
+    assert sum(path.stat().st_size for path in kept) <= 2 * LARGEST
+    assert all("a secret word" not in path.read_text() for path in kept)
+    assert kept[0].read_text().endswith("the last\n")

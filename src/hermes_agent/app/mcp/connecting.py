@@ -18,7 +18,7 @@ from hermes_agent.sandbox.jail import jail_or_none, scrubbed
 from hermes_agent.sandbox.piped import Piped, PipedPrograms, Program
 from hermes_agent.tools.mcp.listing import Setup
 from hermes_agent.tools.mcp.logins import Logins
-from hermes_agent.tools.mcp.settings import Server, resolved
+from hermes_agent.tools.mcp.settings import McpServerSettings, Server, resolved
 
 if TYPE_CHECKING:
     from hermes_agent.tools.mcp.connection import Connection
@@ -47,9 +47,8 @@ class Connector:
             made, transport = late(CONNECTION), late(TRANSPORT)
         except ModuleNotFoundError as error:
             raise HermesError(MISSING.format(error.name)) from error
-        own, secret = server.settings, self._needs.get(Secrets).get
-        headers, running = resolved(own.headers, secret), list[Piped]()
-        program = self._program(server, workspace)
+        own, running = resolved(server, self._needs.get(Secrets).get), list[Piped]()
+        program = self._program(server.name, own, workspace)
         auth = self._sign_in(server)
 
         async def start() -> Piped:
@@ -60,7 +59,7 @@ class Connector:
             if own.command:
                 return transport.program_streams(start, ended)
             sse = own.transport == "sse"
-            return transport.http_streams(own.url, headers, auth, seconds=own.connect_timeout, sse=sse)
+            return transport.http_streams(own.url, own.headers, auth, seconds=own.connect_timeout, sse=sse)
 
         def is_alive() -> bool:
             return not running or running[-1].is_alive
@@ -82,14 +81,13 @@ class Connector:
         if self._started is not None:
             await self._started.close()
 
-    def _program(self, server: Server, workspace: str) -> Program:
-        own = server.settings
+    def _program(self, name: str, own: McpServerSettings, workspace: str) -> Program:
         return Program(
-            name=server.name,
+            name=name,
             argv=(own.command, *own.args),
             workspace=workspace or str(self._needs.get(Home).root / "workspace"),
             cwd=str(Path(own.cwd).expanduser()) if own.cwd else "",
-            env=resolved(own.env, self._needs.get(Secrets).get),
+            env=own.env,
         )
 
     def _sign_in(self, server: Server) -> Any:  # noqa: ANN401 - of httpx2
@@ -110,5 +108,6 @@ class Connector:
                 env=scrubbed(environment(), terminal.env_passthrough),
                 jail=lambda: jail_or_none(terminal.jail, shown),
                 network=network_of(terminal, settings.web.blocked),
+                redact=self._needs.get(Secrets).redact,
             )
         return self._started

@@ -18,6 +18,7 @@ from hermes_agent.core.messages import ToolSchema
 from hermes_agent.core.tool import Quarantined, Tool
 from hermes_agent.host.late import Needs, late
 from hermes_agent.host.paths import current_folder
+from hermes_agent.host.secrets import Secrets
 from hermes_agent.providers.tool_schemas import DEEPEST, PLAIN, ToolRules, Unfit, fit
 from hermes_agent.store.database import Store
 from hermes_agent.store.mcp.catalogue import McpPrompt
@@ -58,12 +59,16 @@ class McpTools:
         self.problems: tuple[str, ...] = ()
         self.signing_in: dict[str, SigningIn] = {}
         self.all = self._configured() if servers is None else tuple(servers)
+        secrets = needs.get(Secrets)
+        for server in self.all:
+            secrets.hide(f"MCP_{server.name}", *server.literals)
         self.servers = McpServers(
             [each for each in self.all if each.settings.enabled],
             catalogue=lambda: needs.get(Store).mcp,
             connect=self._connect,
             clock=needs.get(Clock),
             fits=fits,
+            redact=secrets.redact,
         )
         self.dynamic = bool(self.servers.servers)
         self.calls = McpCalls(self.servers)

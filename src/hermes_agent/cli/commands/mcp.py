@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 import msgspec
@@ -114,7 +114,7 @@ def configure(surface: Surface, name: str, setting: str, value: str) -> None:
     """Change a setting of a server, as `trust hints` or `tools.include "[read_*]"`."""
     _check_known(surface, name)
     set_value(surface.home, surface.schema, f"mcp_servers.{name}.{setting}", value)
-    say(f"{name}: {setting} is {value}. It counts from the next session on.", name=name)
+    say(f"{name}: {setting} is {surface.secrets.redact(value)}. It counts from the next session on.", name=name)
 
 
 @mcp.command("import")
@@ -204,6 +204,7 @@ def _write(surface: Surface, server: Server) -> None:
     check(server)
     if server.name in surface.loaded.value.mcp_servers:
         raise ConfigError(f"There is an MCP server {server.name} already: `hermes mcp remove {server.name}`.")
+    server = replace(server, settings=replace(server.settings, **_kept_apart(surface, server)))
     usual = McpServerSettings()
     values = {field.name: getattr(server.settings, field.name) for field in fields(McpServerSettings)}
     changed = {key: value for key, value in values.items() if value != getattr(usual, key)}
@@ -212,6 +213,18 @@ def _write(surface: Surface, server: Server) -> None:
             changed[key] = _without_secrets(surface, server.name, changed[key])
     texts = {f"mcp_servers.{server.name}.{key}": _text(value) for key, value in changed.items()}
     set_values(surface.home, surface.schema, texts)
+
+
+def _kept_apart(surface: Surface, server: Server) -> dict[str, Any]:
+    """The address and the arguments of a server, with what is a secret in them saved as one."""
+    url, args = server.settings.url, server.settings.args
+    for literal in replace(server, settings=replace(server.settings, env={}, headers={})).literals:
+        if literal in "\n".join((url, *args)):
+            secret = re.sub(r"\W", "_", f"MCP_{server.name}_{1 + url.count('${') + ''.join(args).count('${')}").upper()
+            surface.secrets.set(secret, literal)
+            url, *args = (each.replace(literal, f"${{secret:{secret}}}") for each in (url, *args))
+            remark(f"Saved what is a secret in the {'address' if url else 'arguments'} as the secret {secret}.")
+    return {"url": url, "args": tuple(args)}
 
 
 def _without_secrets(surface: Surface, server: str, values: Mapping[str, str]) -> dict[str, str]:

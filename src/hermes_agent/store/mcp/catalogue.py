@@ -34,15 +34,13 @@ class McpPrompt:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpLink:
     """What is known of a server. `config` is the hash of its settings then, `version` the protocol's, `seen` when its
-    tools were listed (0: never), `changed` counts the changes of them. `why` says why it could not be used then; empty:
-    it could."""
+    tools were listed (0: never). `why` says why it could not be used then; empty: it could."""
 
     server: str
     config: str = ""
     version: str = ""
     title: str = ""
     seen: float = 0.0
-    changed: int = 0
     prompts: tuple[McpPrompt, ...] = ()
     why: str = ""
 
@@ -74,15 +72,16 @@ class McpCatalogue(Tables):
         return tuple(revive(McpTool, plain(row[0])) for row in rows)
 
     async def put(self, link: McpLink, tools: Sequence[McpTool] | None = None) -> None:
-        """Write what is known of a server, and its tools (None: they stay)."""
+        """Write what is known of a server, and its tools (None: they stay) where the rows have others."""
+        bodies = None if tools is None else list(map(written, tools))
 
         async def change(tx: Transaction) -> None:
-            await tx.run(PUT_LINK, link.server, written(link))
-            if tools is not None:
-                await tx.run(DROP_TOOLS, link.server)
-                rows = [(link.server, place, written(tool)) for place, tool in enumerate(tools)]
-                if rows:
-                    await tx.many(PUT_TOOL, rows)
+            await tx.run(PUT_LINK, link.server, written(link))  # First: others who write this server wait for it.
+            if bodies is None or bodies == [row[0] for row in await tx.rows(TOOLS, link.server)]:
+                return
+            await tx.run(DROP_TOOLS, link.server)
+            if bodies:
+                await tx.many(PUT_TOOL, [(link.server, place, body) for place, body in enumerate(bodies)])
 
         await self._engine.write(change)
 

@@ -75,7 +75,8 @@ class McpCalls:
         """Call a method of the SDK's client outside of any run. Raises `ToolError`."""
         try:
             async with asyncio.timeout(server.settings.timeout):
-                return await (await self._servers.connected(server, workspace)).ask(*what)
+                async with self._servers.using(server, workspace) as connection:
+                    return await connection.ask(*what)
         except (Lost, TimeoutError) as error:
             raise ToolError(
                 f"The MCP server {server.name} did not answer: `/mcp test {server.name}` asks it."
@@ -84,27 +85,21 @@ class McpCalls:
     async def _asked(
         self, server: Server, what: tuple[Any, ...], context: CallContext, named: Mapping[str, Any]
     ) -> Any:  # noqa: ANN401 - as above
-        connection = await self._servers.connected(server, context.workspace, context.session)
-        exchange = Exchange(context, server.settings.timeout)
-        place = self._servers.place(server, context.workspace, context.session)
-        place.calls += 1
-        try:
-            async with exchange.limit:
-                serving = spawn(exchange.serve(), name="questions of an MCP server")
-                try:
+        async with self._servers.using(server, context.workspace, context.session) as connection:
+            exchange = Exchange(context, server.settings.timeout)
+            serving = spawn(exchange.serve(), name="questions of an MCP server")
+            try:
+                async with exchange.limit:
                     return await connection.ask(*what, exchange=exchange, **named)
-                finally:
-                    serving.cancel()
-        except (TimeoutError, asyncio.CancelledError) as error:
-            is_over = context.ends() or isinstance(error, TimeoutError)  # Else another process follows the task.
-            task = context.begun_at.handle if is_over else ""
-            looking = spawn(_given_up(connection, task), name="look after an MCP server")
-            if task:
-                await asyncio.wait((looking,), timeout=PROBE_SECONDS)
-            raise
-        finally:
-            place.calls -= 1
-            place.end_idle()
+            except (TimeoutError, asyncio.CancelledError) as error:
+                is_over = context.ends() or isinstance(error, TimeoutError)  # Else another process follows the task.
+                task = context.begun_at.handle if is_over else ""
+                looking = spawn(_given_up(connection, task), name="look after an MCP server")
+                if task:
+                    await asyncio.wait((looking,), timeout=PROBE_SECONDS)
+                raise
+            finally:
+                serving.cancel()
 
 
 async def _given_up(connection: Connection, task: str) -> None:

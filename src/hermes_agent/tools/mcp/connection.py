@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
+from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +14,7 @@ import httpx2
 import mcp_types as types
 from mcp import Client
 from mcp.client.context import ClientRequestContext
-from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
@@ -25,6 +24,8 @@ from hermes_agent.core.messages import Origin, Quoted
 from hermes_agent.host.tasks import first_of, spawn
 from hermes_agent.store.mcp.catalogue import McpPrompt, McpTool
 from hermes_agent.tools.mcp.listing import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
     LONGEST_SAID,
     MOST_DESCRIBED,
     TOO_LARGE,
@@ -32,7 +33,6 @@ from hermes_agent.tools.mcp.listing import (
     Lost,
     Malformed,
     Setup,
-    Streams,
 )
 from hermes_agent.tools.mcp.questions import NO, Exchange, ask_address, ask_form, current, is_bounded
 from hermes_agent.tools.mcp.tasks import TASKS, Tasks, end_task, follow_task
@@ -40,6 +40,7 @@ from hermes_agent.tools.mcp.transport import ListFilter
 from hermes_agent.version import VERSION
 
 MOST_PAGES, MOST_LISTED, MOST_PROMPTS, MOST_ARGUMENTS = 100, 5_000, 500, 50
+LISTS = ("tools_list_changed", "prompts_list_changed")
 CLOSED = types.CONNECTION_CLOSED
 TERMINATED, LOST = "Session terminated", ("Connection closed", "SSE stream ")
 """How the SDK words a loss. Servers use the code of one for errors of their own."""
@@ -61,6 +62,7 @@ class Connection:
         self._opened: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._exchanges: list[Exchange] = []
         self._dropped: dict[str, str] = {}
+        self._listing = asyncio.Lock()
         self._listening: list[asyncio.Task[None]] = []
         self._own: Mapping[str, Callable[..., Awaitable[Any]]] = {
             "follow_task": follow_task,
@@ -73,6 +75,11 @@ class Connection:
     def is_open(self) -> bool:
         """Whether calls can be made."""
         return self._opened.done() and not self._over.is_set() and self.setup.is_alive()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of it is left."""
+        return self._task.done()
 
     async def opened(self) -> None:
         """Wait until it is open. Raises `Lost`."""
@@ -96,7 +103,7 @@ class Connection:
         try:
             async with self._client() as client:
                 self._opened.set_result(client)
-                self._listens(client, tools_list_changed=True, prompts_list_changed=True)
+                self._listens(client)
                 await self._over.wait()
         except asyncio.CancelledError:
             self.why = self.why or "connecting was given up"
@@ -131,16 +138,15 @@ class Connection:
             async with (
                 read.clone() as own_read,
                 write.clone() as own_write,
-                made(_Given(own_read, own_write, self._drop)) as first,
+                made(nullcontext((ListFilter(own_read, self._drop), own_write))) as first,
             ):
                 version, found = first.protocol_version, first.session.discover_result
                 if found is None or TASKS not in (found.capabilities.extensions or {}):
                     read.close(), write.close()
                     yield first
                     return
-            async with made(
-                _Given(read, write, self._drop), mode=version, prior_discover=found, extensions=[Tasks()]
-            ) as client:
+            streams = nullcontext((ListFilter(read, self._drop), write))
+            async with made(streams, mode=version, prior_discover=found, extensions=[Tasks()]) as client:
                 yield client
 
     def _drop(self, name: str, why: str) -> None:
@@ -153,21 +159,14 @@ class Connection:
             case types.ResourceUpdatedNotification(params=params):
                 self.setup.changed(params.uri)
 
-    def _listens(self, client: Client, **what: Any) -> asyncio.Future[bool]:  # noqa: ANN401 - as the SDK
-        """Have a server of the newer protocol say what changed; whether it agreed to say it of resources too."""
+    def _listens(self, client: Client, uri: str = "") -> asyncio.Future[bool]:
+        """Have a server of the newer protocol say when a resource, or (empty) its lists, change, as long as the
+        connection lasts; whether it agreed."""
         agreed: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-
-        async def listen() -> None:
-            with suppress(ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
-                async with client.listen(**what) as changes:
-                    if agreed.cancelled():
-                        return
-                    agreed.set_result(bool(changes.honored.resource_subscriptions))
-                    async for _ in changes:
-                        pass  # `_hear` hears the same.
-
-        listening = spawn(listen(), name=f"changes of {self.setup.server.name}")
+        listen = _listen(client, uri, agreed, self._over, self.setup.changed)
+        listening = spawn(listen, name=f"changes of {self.setup.server.name}")
         listening.add_done_callback(lambda _: None if agreed.done() else agreed.set_result(False))
+        agreed.add_done_callback(lambda _: listening.cancel() if agreed.cancelled() else None)
         self._listening.append(listening)
         return agreed
 
@@ -176,7 +175,7 @@ class Connection:
         if client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             request = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
             await client.session.send_request(request, types.EmptyResult)
-        elif not await self._listens(client, resource_subscriptions=[uri]):
+        elif not await self._listens(client, uri):
             if self._over.is_set():
                 raise Lost(self.why)
             raise ToolError(f"{self.setup.server.name} does not say when that changes.")
@@ -222,19 +221,18 @@ class Connection:
     async def listing(self) -> Listing:
         """What the server offers now. Raises `Lost`, `ToolError`."""
         client = await self._opened
-        self._dropped.clear()
-        able = client.server_capabilities
-        info = client.server_info
-        made = partial(_tool, tasks=TASKS in (able.extensions or {}))
-        tools = await self._pages(client.list_tools, "tools", made) if able.tools is not None else []
-        tools += [McpTool(name=name, why=why) for name, why in self._dropped.items()]
-        prompts: list[McpPrompt] = []
-        if able.prompts is not None:
-            with suppress(ToolError):  # Its tools can be used without them.
-                prompts = await self._pages(client.list_prompts, "prompts", _prompt)
+        async with self._listing:  # What is dropped is of one at a time.
+            self._dropped.clear()
+            able, info, prompts = client.server_capabilities, client.server_info, list[McpPrompt]()
+            made = partial(_tool, tasks=TASKS in (able.extensions or {}))
+            tools = await self._pages(client.list_tools, "tools", made) if able.tools is not None else []
+            tools += [McpTool(name=name, why=why) for name, why in self._dropped.items()]
+            if able.prompts is not None:
+                with suppress(ToolError):  # Its tools can be used without them.
+                    prompts = await self._pages(client.list_prompts, "prompts", _prompt)
         return Listing(
             version=str(client.protocol_version),
-            title=self.setup.redact((info.title or info.name)[:LONGEST_SAID]) if info else "",
+            title=(info.title or info.name)[:LONGEST_SAID] if info else "",
             tools=tuple(tools),
             prompts=tuple(prompts[:MOST_PROMPTS]),
         )
@@ -246,10 +244,7 @@ class Connection:
         cursor: str | None = None
         for _ in range(MOST_PAGES):
             page = await self._guarded(ask(cursor=cursor))
-            found += [
-                replace(each, description=self.setup.redact(each.description))
-                for each in map(made, getattr(page, kind))
-            ]
+            found += map(made, getattr(page, kind))
             cursor = page.next_cursor
             if not cursor or len(found) >= MOST_LISTED:
                 break
@@ -265,7 +260,10 @@ class Connection:
             self._exchanges.append(exchange)
             token = current.set(exchange)
         try:
-            return await self._guarded(act(*arguments, **named))
+            result = await self._guarded(act(*arguments, **named))
+            if getattr(result, "is_error", False):  # It may not have that tool any more.
+                self.setup.changed("")
+            return result
         finally:
             if exchange is not None:
                 self._exchanges.remove(exchange)
@@ -278,26 +276,48 @@ class Connection:
             if error.message == TERMINATED or (error.code == CLOSED and error.message.startswith(LOST)):
                 self.end(error.message if error.message != "Connection closed" else "the connection was closed")
                 raise Lost(self.why, unsent=error.message == TERMINATED) from error
-            said = Quoted(text=error.message, origin=Origin.TOOL)
+            if error.code == types.INVALID_PARAMS and not self._listing.locked():  # Others say it so.
+                self.setup.changed("")
+            said = Quoted(text=self.setup.redact(error.message), origin=Origin.TOOL)
             raise ToolError(f"{self.setup.server.name} answered with an error:", quoted=said) from error
         except (ValidationError, RuntimeError) as error:
-            said = Quoted(text=str(error)[:1000], origin=Origin.TOOL)
+            said = Quoted(text=self.setup.redact(str(error)[:1000]), origin=Origin.TOOL)
             raise Malformed(
                 f"{self.setup.server.name} answered what its schema does not allow:", quoted=said
             ) from error
 
 
-class _Given:
-    """A transport of open streams, whose listings have no tool that would spoil the others."""
+async def _listen(
+    client: Client, uri: str, agreed: asyncio.Future[bool], over: asyncio.Event, changed: Callable[[str], None]
+) -> None:
+    """Listen until the connection is `over`; a server that ends it is asked again."""
+    pause = FIRST_PAUSE
+    while client.protocol_version in MODERN_PROTOCOL_VERSIONS and not over.is_set():
+        with suppress(SubscriptionLost, MCPError, TimeoutError):
+            await _listen_once(client, uri, agreed, lambda: None if over.is_set() else changed(uri))
+        if not (agreed.done() and agreed.result()):
+            return
+        pause = min(2 * pause, LONGEST_PAUSE)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause):
+                await over.wait()
 
-    def __init__(self, read: Any, write: Any, drop: Callable[[str, str], None]) -> None:  # noqa: ANN401 - of the SDK
-        self._streams: Streams = ListFilter(read, drop), write
 
-    async def __aenter__(self) -> Streams:
-        return self._streams
-
-    async def __aexit__(self, *error: object) -> None:
-        """Their own end closes them."""
+async def _listen_once(client: Client, uri: str, agreed: asyncio.Future[bool], tell: Callable[[], None]) -> None:
+    """Listen until the server ends it. Nobody knows what changes until it listens again: both is told."""
+    what: dict[str, Any] = {"resource_subscriptions": [uri]} if uri else dict.fromkeys(LISTS, True)
+    async with client.listen(**what) as changes:
+        is_heard = any(getattr(changes.honored, name) for name in what)
+        if not agreed.done():
+            agreed.set_result(is_heard)
+        elif is_heard:
+            tell()
+        try:
+            async for _ in changes:
+                pass  # `_hear` hears the same.
+        finally:
+            if is_heard:
+                tell()
 
 
 def _tool(tool: types.Tool, *, tasks: bool) -> McpTool:

@@ -10,10 +10,13 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
+import msgspec
+
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.messages import Origin, ToolSchema
+from hermes_agent.core.records import revive, with_texts
 from hermes_agent.core.tool import Answer, CallContext, CallFacts
 from hermes_agent.store.mcp.catalogue import McpPrompt, McpTool
 from hermes_agent.tools.mcp.questions import DEEPEST, LARGEST_SCHEMA, Exchange, is_bounded
@@ -23,7 +26,10 @@ LONGEST_NAME, LONGEST_SAID = 64, 200
 """Characters of a name for a model, and of one that a server says."""
 MOST_DESCRIBED = 4_000
 SUMMARY_CHARS = 100
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 60.0
+"""Seconds before something is tried again that a server ended or repeats: each pause is twice the one before."""
 TOO_LARGE = f"its parameters are larger than {LARGEST_SCHEMA:,} characters, or nested more than {DEEPEST} deep"
+NAMES_SECRET = "its name holds a secret"
 _UNSAFE = re.compile(r"[^a-zA-Z0-9_-]")
 Fits = Callable[[ToolSchema], str]
 """Why no dialect's model could be offered the tool; empty: each could."""
@@ -59,7 +65,7 @@ class Listing:
 class Setup:
     """How to connect: `streams` opens the transport, and is told what to call once it has ended; `changed` is called
     with the address of a resource that changed, or nothing where the server's lists did; `is_alive`: whether its
-    program, if it has one, still runs; `redact` takes secrets out of what is kept of its words. `sample` asks the
+    program, if it has one, still runs; `redact` takes secrets out of what is told of its words. `sample` asks the
     model for a server (None: it may not), with the question's instructions and text; raises `HermesError`."""
 
     server: Server
@@ -90,6 +96,19 @@ def tool_name(server: str, name: str) -> str:
     whole = f"{server}\0{name}"
     digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{safe[: LONGEST_NAME - 9]}_{digest}"
+
+
+def hidden(found: Listing, redact: Callable[[str], str]) -> Listing:
+    """The listing without secrets; a tool whose name held one is quarantined."""
+    plain, texts = msgspec.to_builtins(found), list[str]()
+    with_texts(plain, texts.append, keys=True)
+    if redact(whole := "\n".join(texts)) == whole:
+        return found
+    clean: Listing = revive(Listing, with_texts(plain, redact, keys=True))
+    tools = zip(clean.tools, found.tools, strict=True)
+    return replace(
+        clean, tools=tuple(new if new.name == old.name else replace(new, why=NAMES_SECRET) for new, old in tools)
+    )
 
 
 def judged(server: Server, tools: Sequence[McpTool], fits: Fits) -> tuple[McpTool, ...]:

@@ -32,7 +32,8 @@ EARLY = 30.0
 REFUSED = 401
 DOCUMENT = "https://"
 """So begins a client id that is the address of a document about the client."""
-REVOKE_SECONDS = 10.0
+RENEW_SECONDS = 10.0
+"""How long the issuer may take to renew or revoke tokens."""
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -135,14 +136,12 @@ class StoredSignIn(OAuthClientProvider):
         if not self._initialized:
             await self._initialize()
         if not self.context.is_token_valid():
-            async for each in self._renewing(""):
-                await each.send((yield each.request))
+            await self._renew("")
         before = self.context.current_tokens.access_token if self.context.current_tokens else ""
         flow = super()._auth_flow(request)
         response = yield await flow.__anext__()
         if response.status_code == REFUSED and before:
-            async for each in self._renewing(before):
-                await each.send((yield each.request))
+            await self._renew(before)
             if self.context.is_token_valid():
                 self._add_auth_header(request)
                 response = yield request
@@ -154,40 +153,20 @@ class StoredSignIn(OAuthClientProvider):
         finally:
             await flow.aclose()
 
-    async def _renewing(self, used: str) -> AsyncGenerator[_Asked, None]:
-        """The request that renews the tokens, unless another process did meanwhile; `used` is a token that the server
-        took no more."""
-        async with held(self._lock):
+    async def _renew(self, used: str) -> None:
+        """Renew the tokens, unless another process did meanwhile; `used` is one that the server took no more. Forgets
+        those that cannot be renewed, and a registration that the issuer no longer knows."""
+        async with held(self._lock), httpx2.AsyncClient(timeout=RENEW_SECONDS) as http:
             await self._initialize()
             now = self.context.current_tokens
-            if now is None or (self.context.is_token_valid() and now.access_token != used):
+            is_other = now is None or (self.context.is_token_valid() and now.access_token != used)
+            if is_other or not self.context.can_refresh_token():
                 return
-            if self.context.can_refresh_token():
-                asked = _Asked(await self._refresh_token())
-                yield asked
-                if asked.response is not None and not await self._handle_refresh_response(asked.response):
-                    await self._dropped(asked.response)
-
-    async def _dropped(self, response: httpx2.Response) -> None:
-        """Forget tokens that cannot be renewed, and a registration that the issuer no longer knows."""
-        body = (await response.aread()).decode("utf-8", "replace")
-        is_gone = "invalid_client" in body or "unauthorized_client" in body
-        if response.status_code < 500:
-            await self._logins.forget(self._server.settings.url, client=is_gone)
-            await self._initialize()
-
-
-class _Asked:
-    """A request that the flow makes, and its response."""
-
-    def __init__(self, request: httpx2.Request) -> None:
-        self.request = request
-        self.response: httpx2.Response | None = None
-
-    async def send(self, response: httpx2.Response) -> None:
-        """Take the response."""
-        await response.aread()
-        self.response = response
+            response = await http.send(await self._refresh_token())
+            if not await self._handle_refresh_response(response) and response.status_code < 500:
+                is_gone = any(error in response.text for error in ("invalid_client", "unauthorized_client"))
+                await self._logins.forget(self._server.settings.url, client=is_gone)
+                await self._initialize()
 
 
 def _answering(person: Person) -> Callable[[], Awaitable[AuthorizationCodeResult]]:
@@ -215,7 +194,7 @@ async def revoke(logins: Logins, url: str) -> bool:
     data = {"token": tokens.refresh_token or tokens.access_token, "client_id": client.client_id if client else ""}
     if client and client.client_secret:
         data["client_secret"] = client.client_secret
-    async with httpx2.AsyncClient(timeout=REVOKE_SECONDS) as http:
+    async with httpx2.AsyncClient(timeout=RENEW_SECONDS) as http:
         try:
             return (await http.post(str(metadata.revocation_endpoint), data=data)).is_success
         except httpx2.HTTPError:

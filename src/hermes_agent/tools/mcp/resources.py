@@ -13,7 +13,7 @@ from hermes_agent.core.shown import plural
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.tools.mcp.calls import McpCalls
 from hermes_agent.tools.mcp.results import all_contents, joined, parts_of
-from hermes_agent.tools.mcp.servers import McpServers
+from hermes_agent.tools.mcp.servers import McpServers, Place
 from hermes_agent.tools.mcp.settings import Server
 from hermes_agent.tools.schema import said
 
@@ -21,12 +21,15 @@ MOST_WATCHED, MOST_SESSIONS = 20, 500
 """Watched resources of a connection, and sessions that watch any."""
 
 
+NOT_WATCHED = "Not watched now, as the connection ended (watch them again; they may have changed):"
+
+
 class ResourceTools:
     """Resources and prompts of the servers."""
 
     def __init__(self, servers: McpServers, calls: McpCalls) -> None:
         self._servers, self._calls = servers, calls
-        self._watched: dict[str, dict[tuple[str, str], int]] = {}
+        self._watched: dict[str, dict[tuple[str, str], tuple[Place, int]]] = {}
 
     @tool(effect=Effect.READS, needs=(Capability.MCP,), core=False)
     async def mcp_resource(
@@ -76,10 +79,16 @@ class ResourceTools:
         return Answer(parts=joined(parts, "(empty)"))
 
     def news(self, session: str) -> str:
-        """The resources that a session watches and that changed, with how often; empty for none."""
-        counts = {each: self._servers.updates[each] - before for each, before in self._watched.get(session, {}).items()}
-        changed = [f"{server} {uri} ({plural(count, 'time')})" for (server, uri), count in counts.items() if count]
-        return f"Of the resources that you watch these changed: {', '.join(changed)}." if changed else ""
+        """The resources that a session watches and that changed, with how often, and those that are watched no more;
+        empty for none."""
+        changed, ended = list[str](), list[str]()
+        for (server, uri), (place, before) in self._watched.get(session, {}).items():
+            if count := place.watched.get(uri, before) - before:
+                changed.append(f"{server} {uri} ({plural(count, 'time')})")
+            if uri not in place.watched or not place.is_open:
+                ended.append(f"{server} {uri}")
+        words = f"Of the resources that you watch these changed: {', '.join(changed)}.\n" if changed else ""
+        return words + (f"{NOT_WATCHED} {', '.join(ended)}." if ended else "")
 
     async def _listed(self, server: Server, context: CallContext, cursor: str) -> list[Mapping[str, Any]]:
         page = await self._calls.ask(server, ("list_resources",), context, {"cursor": cursor or None})
@@ -101,17 +110,19 @@ class ResourceTools:
         return page.resource_templates  # type: ignore[no-any-return]  # of the SDK
 
     async def _watch(self, server: Server, uri: str, context: CallContext) -> None:
-        watched = self._servers.place(server, context.workspace, context.session).watched
-        if uri not in watched:
-            if len(watched) >= MOST_WATCHED:
-                raise ToolError(f"Of a server {MOST_WATCHED} resources are watched at most.")
-            watched.add(uri)  # Before the answer, which a change may come with.
-            try:
-                await self._calls.ask(server, ("watch", uri), context)
-            except ToolError:
-                watched.discard(uri)
-                raise
-        self._watched.setdefault(context.session, {})[server.name, uri] = self._servers.updates[server.name, uri]
+        place = self._servers.place(server, context.workspace, context.session)
+        count = 0 if place.is_open else place.watched.pop(uri, -1) + 1  # Nobody knows whether it changed meanwhile.
+        async with self._servers.using(server, context.workspace, context.session):
+            if uri not in place.watched:
+                if len(place.watched) >= MOST_WATCHED:
+                    raise ToolError(f"Of a server {MOST_WATCHED} resources are watched at most.")
+                place.watched[uri] = count  # Before the answer, which a change may come with.
+                try:
+                    await self._calls.ask(server, ("watch", uri), context)
+                except ToolError:
+                    place.watched.pop(uri, None)
+                    raise
+        self._watched.setdefault(context.session, {})[server.name, uri] = place, place.watched.get(uri, 0)
         if len(self._watched) > MOST_SESSIONS:
             del self._watched[next(iter(self._watched))]
 

@@ -6,6 +6,9 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from itertools import chain
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -20,11 +23,22 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 EDITOR = "the editor"
 """The source of a server that an editor gives for one session."""
 HANDLE = re.compile(r"\$\{(?:secret:|env:|input:)?([A-Za-z_][\w-]*)(?::-([^}]*))?\}")
-"""A secret in a server's environment or headers: `${secret:NAME}`, or `${NAME:-usual}` and `${input:name}` as other
+"""A secret in a server's settings: `${secret:NAME}`, or `${NAME:-usual}` and `${input:name}` as other
 programs write it."""
 
 _ASIDE = re.compile(rb'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _LAST_COMMA = re.compile(rb'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])')
+
+HIDDEN = "[hidden]"
+_TELLING = re.compile(
+    r"(^|[_-]|api|access|auth|client)(keys?|tokens?|secrets?|pass(word|wd|phrase)?|credentials?|cookie"
+    r"|auth(orization)?|sig(nature)?)$",
+    re.IGNORECASE,
+)
+"""Names whose values are secrets."""
+_PAIR = re.compile(r"([\w-]+)[=:](?!//)\s*(?:(?:bearer|basic|token) )?([^\s&#?]+)", re.IGNORECASE)
+_OPTION = re.compile(r"--?[\w-]+")
+_USER, _QUERY = re.compile(r"//([^/@\s]+)@"), re.compile(r"([?&][\w.-]+=)[^\s&#]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +54,7 @@ class McpServerSettings:
     """Settings of one MCP server: a program to start (`command`) or an address (`url`)."""
 
     command: str = setting("", "The program of a server that is started here.")
-    args: tuple[str, ...] = setting((), "Its arguments.")
+    args: tuple[str, ...] = setting((), "Its arguments; `${secret:NAME}` stands for a secret, here and in `url`.")
     env: Mapping[str, str] = section(dict, "Its variables; `${secret:NAME}` stands for a secret.")
     cwd: str = setting("", "Folder in which it starts; empty: the session's workspace.")
     url: str = setting("", "Address of a server elsewhere.")
@@ -93,9 +107,27 @@ class Server:
 
     @property
     def where(self) -> str:
-        """Its command line or address, for people."""
+        """Its command line or address, for people: without `literals`, and without the values of a query."""
         own = self.settings
-        return own.url or " ".join((own.command, *own.args))
+        said = own.url or " ".join((own.command, *own.args))
+        for literal in self.literals:
+            said = said.replace(literal, HIDDEN)
+        return _QUERY.sub(rf"\1{HIDDEN}", said)
+
+    @property
+    def literals(self) -> tuple[str, ...]:
+        """What its settings hold in plain and is a secret by its place or name."""
+        own = self.settings
+        options = (pair for pair in zip(own.args, own.args[1:], strict=False) if _OPTION.fullmatch(pair[0]))
+        pairs = chain(options, own.env.items(), own.headers.items())
+        words = [*own.args, own.url, *("=".join(pair) for pair in pairs)]
+        users = [part for word in words for user in _USER.findall(word) for part in (user, user.partition(":")[2])]
+        found = [
+            value
+            for name, value in chain(*map(_PAIR.findall, words))
+            if _TELLING.search(name) and not HANDLE.search(value)
+        ]
+        return tuple(sorted({*found, *users} - {""}, key=len, reverse=True))
 
 
 def servers_of(settings: Mapping[str, McpServerSettings], source: str = "") -> tuple[Server, ...]:
@@ -116,7 +148,7 @@ def check(server: Server) -> None:
         raise ConfigError(f"{key} has {what}.")
     if wrong := [name for name, effect in own.effects.items() if effect not in ("reads", "keyed", "writes")]:
         raise ConfigError(f"{key}: the effect of `{wrong[0]}` is reads, keyed or writes.")
-    parts = urlsplit(own.url)
+    parts = urlsplit(HANDLE.sub(lambda found: found[2] or ("x" if found.start() else "https://x"), own.url))
     if own.url and (parts.scheme not in ("http", "https") or not parts.hostname):
         raise ConfigError(f"{key}: `url` is an address such as https://example.com/mcp.")
     if own.auth == "oauth" and parts.scheme != "https" and parts.hostname not in LOOPBACK_HOSTS:
@@ -141,8 +173,9 @@ def secrets_in(text: str) -> list[str]:
     return sorted({secret_of(found) for found in HANDLE.finditer(text)})
 
 
-def resolved(values: Mapping[str, str], secret: Callable[[str], str]) -> dict[str, str]:
-    """The values with their secrets in place. Raises `ConfigError` for one that is missing."""
+def resolved(server: Server, secret: Callable[[str], str]) -> McpServerSettings:
+    """The settings of a server with the secrets in place. Raises `ConfigError` for one that is missing, and for a
+    server that cannot be meant then."""
 
     def put(found: re.Match[str]) -> str:
         name = secret_of(found)
@@ -151,4 +184,14 @@ def resolved(values: Mapping[str, str], secret: Callable[[str], str]) -> dict[st
             raise ConfigError(f"There is no secret {name}: `hermes secrets set {name}`.")
         return value
 
-    return {name: HANDLE.sub(put, value) for name, value in values.items()}
+    own, filled = server.settings, partial(HANDLE.sub, put)
+    found = replace(
+        own,
+        command=filled(own.command),
+        args=tuple(map(filled, own.args)),
+        url=filled(own.url),
+        env={name: filled(value) for name, value in own.env.items()},
+        headers={name: filled(value) for name, value in own.headers.items()},
+    )
+    check(replace(server, settings=found))
+    return found

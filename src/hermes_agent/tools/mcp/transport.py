@@ -22,7 +22,7 @@ from mcp_types.jsonrpc import jsonrpc_message_adapter
 from pydantic import BaseModel, ValidationError
 
 from hermes_agent.host.tasks import spawn
-from hermes_agent.sandbox.piped import ERRORS, Piped
+from hermes_agent.sandbox.piped import Piped
 from hermes_agent.tools.mcp.listing import Streams
 
 LONGEST_MESSAGE = 16 << 20
@@ -140,9 +140,10 @@ async def _hear(program: Piped, messages: Any, ended: Callable[[str], None]) -> 
                 await messages.send(item)
                 continue
             strange += 1
-            log.info("An MCP server (%s) said what is no message: %s", program.folder.name, ascii(line[:200]))
+            if strange <= LOUD:
+                log.info("The MCP server %s said what is no message: %s", program.name, ascii(line[:200]))
             if strange == LOUD:
-                log.warning("The MCP server %s writes to its standard output.", program.folder.name)
+                log.warning("The MCP server %s writes to its standard output. More of it is dropped.", program.name)
         await program.ended(LAST_SECONDS)
     except (anyio.ClosedResourceError, anyio.BrokenResourceError):
         why = "nobody reads its connection any more"
@@ -160,16 +161,8 @@ def _message(line: bytes) -> SessionMessage | None:
 
 def _last_words(program: Piped) -> str:
     """How a program ended: its code, and the last line of what it said."""
-    try:
-        with (program.folder / ERRORS).open("rb") as file:
-            file.seek(max(0, file.seek(0, 2) - 500))
-            said = file.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
-    except OSError:
-        said = ""
-    code = program.code
-    return " ".join(
-        filter(None, ("its program ended" if code is None else f"its program ended with {code}", said[:200]))
-    )
+    code = "" if program.code is None else f" with {program.code}"
+    return f"its program ended{code} {program.last_words}".rstrip()
 
 
 async def _lines(program: Piped) -> AsyncIterator[bytes]:

@@ -1,0 +1,68 @@
+"""What a server's settings hold in plain is hidden wherever the server is shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.tools.mcp.settings import McpServerSettings, Server, resolved
+
+
+@pytest.mark.parametrize(
+    ("settings", "where", "literals"),
+    [
+        (
+            {"url": "https://bob:pw12345678@x.test/mcp?token=abcdefgh12&mode=x#f"},
+            "https://[hidden]@x.test/mcp?token=[hidden]&mode=[hidden]#f",
+            {"bob:pw12345678", "pw12345678", "abcdefgh12"},
+        ),
+        (
+            {
+                "command": "npx",
+                "args": ("-y", "auth", "server", "--api-key", "sk-12345678", "--dir=/tmp", "--port", "8"),
+            },
+            "npx -y auth server --api-key [hidden] --dir=/tmp --port 8",
+            {"sk-12345678"},
+        ),
+        (
+            {"command": "npx", "args": ("--header", "Authorization: Bearer zzzzzzzz9", "https://y.test?key=q1234567")},
+            "npx --header Authorization: Bearer [hidden] https://y.test?key=[hidden]",
+            {"zzzzzzzz9", "q1234567"},
+        ),
+        (
+            {"command": "a", "env": {"MY_TOKEN": "ghp_12345678", "MONKEY": "banana", "API_KEY": "${secret:K}"}},
+            "a",
+            {"ghp_12345678"},
+        ),
+        (
+            {"url": "https://x.test/", "headers": {"Authorization": "Bearer hhhhhhhh", "Accept": "text/event-stream"}},
+            "https://x.test/",
+            {"hhhhhhhh"},
+        ),
+    ],
+)
+def test_where_a_server_is_holds_no_secret(settings: dict, where: str, literals: set[str]):
+    server = Server(name="s", settings=McpServerSettings(**settings))
+
+    assert server.where == where
+    assert set(server.literals) == literals
+
+
+def test_secrets_are_put_into_every_part_of_a_server():
+    own = McpServerSettings(url="${BASE:-https://x.test}/mcp?key=${secret:K}", headers={"A": "Bearer ${K}"})
+    started = McpServerSettings(command="${RUN:-run}", args=("--key", "${secret:K}"))
+
+    found = resolved(Server(name="s", settings=own), {"K": "12345678"}.get)
+
+    assert (found.url, found.headers) == ("https://x.test/mcp?key=12345678", {"A": "Bearer 12345678"})
+    found = resolved(Server(name="s", settings=started), {"K": "12345678"}.get)
+    assert (found.command, found.args) == ("run", ("--key", "12345678"))
+    with pytest.raises(ConfigError, match="There is no secret K"):
+        resolved(Server(name="s", settings=own), {}.get)
+
+
+def test_a_sign_in_stays_on_https_whatever_the_secret_says():
+    own = McpServerSettings(url="${BASE}/mcp", auth="oauth")
+
+    with pytest.raises(ConfigError, match="signing in needs https"):
+        resolved(Server(name="s", settings=own), {"BASE": "http://x.test"}.get)
