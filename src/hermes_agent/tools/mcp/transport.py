@@ -29,7 +29,8 @@ LONGEST_MESSAGE = 16 << 20
 """Bytes of one message; the answer to a request that is longer becomes an error."""
 LOUD = 10
 """Lines of a server that are no messages, after which a warning says so."""
-READ_SECONDS = 300.0
+READ_SECONDS = 3600.0
+"""How long a response may say nothing: one that announces changes may be quiet, and calls have limits of their own."""
 LAST_SECONDS = 0.5
 """Seconds after a program's last words in which its exit code is waited for."""
 EDGE = 4096
