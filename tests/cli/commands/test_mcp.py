@@ -72,20 +72,21 @@ def test_secrets_of_a_server_are_saved_apart(home: Path):
 
 
 def test_tokens_that_stand_in_the_settings_are_shown_nowhere(home: Path):
-    words = ("--token", "hunter2-token-0451", "https://me:pass-word-77@x.test/?api_key=key-of-mine-99")
-    said = [typed(home, "mcp", "add", "far", "--url", "http://127.0.0.1:9/mcp?token=tok-of-mine-123")]
-    program = ("sh", "-c", "echo tried with $2 >&2; exit 3", "sh")
-    said.append(typed(home, "mcp", "add", "own", "--", *program, *words))
+    words = ["--token", "hunter2-token-0451", "https://me:pass-word-77@x.test/?api_key=key-of-mine-99"]
+    own = {"command": "sh", "args": ["-c", "echo tried with $2 >&2; exit 3", "sh", *words]}
+    servers = {"far": {"url": "http://127.0.0.1:9/mcp?token=tok-of-mine-123"}, "own": own}
+    (home / "config.yaml").write_text(json.dumps({"mcp_servers": servers}))
+    said: list[object] = []
     said += [typed(home, "mcp", *more) for more in (("list",), ("list", "--json"), ("show", "own", "--json"))]
     for name in ("far", "own"):
         with pytest.raises(HermesError) as raised:
             typed(home, "mcp", "test", name)
         said.append(raised.value)
-    words = " ".join(map(str, said)) + (home / "logs/mcp/own/stderr.log").read_text()
+    shown = " ".join(map(str, said)) + (home / "logs/mcp/own/stderr.log").read_text()
 
-    assert "tried with [secret MCP_own]" in words
+    assert "tried with [secret MCP_own]" in shown
     for secret in ("hunter2-token-0451", "pass-word-77", "key-of-mine-99", "tok-of-mine-123"):
-        assert secret not in words
+        assert secret not in shown
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.store.mcp.catalogue import McpTool
 from hermes_agent.tools.mcp.listing import judged, tool_name
-from hermes_agent.tools.mcp.settings import McpServerSettings, Server, check, resolved
+from hermes_agent.tools.mcp.settings import McpServerSettings, Server, check
 
 SERVER = Server(name="s", settings=McpServerSettings(command="run"))
 
@@ -30,14 +30,6 @@ def test_what_no_dialect_takes_is_quarantined_with_the_reason():
     found = judged(SERVER, given, lambda schema: "too odd" if schema.name.endswith("b") else "")
 
     assert [(tool.name, tool.why) for tool in found] == [("a", ""), ("b", "too odd")]
-
-
-def test_secrets_are_put_in_place_and_missing_ones_are_a_sentence():
-    values = {"A": "Bearer ${secret:KEY}", "B": "${HOST:-localhost}", "C": "plain"}
-
-    assert resolved(values, {"KEY": "k"}.get) == {"A": "Bearer k", "B": "localhost", "C": "plain"}
-    with pytest.raises(ConfigError, match="There is no secret KEY"):
-        resolved(values, lambda _: "")
 
 
 @pytest.mark.parametrize(

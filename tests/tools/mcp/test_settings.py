@@ -49,12 +49,12 @@ def test_where_a_server_is_holds_no_secret(settings: dict, where: str, literals:
 
 
 def test_secrets_are_put_into_every_part_of_a_server():
-    own = McpServerSettings(url="${BASE:-https://x.test}/mcp?key=${secret:K}", headers={"A": "Bearer ${K}"})
+    own = McpServerSettings(url="${BASE:-https://x.test}/mcp?key=${secret:K}", headers={"A": "Bearer ${K}", "B": "b"})
     started = McpServerSettings(command="${RUN:-run}", args=("--key", "${secret:K}"))
 
     found = resolved(Server(name="s", settings=own), {"K": "12345678"}.get)
 
-    assert (found.url, found.headers) == ("https://x.test/mcp?key=12345678", {"A": "Bearer 12345678"})
+    assert (found.url, found.headers) == ("https://x.test/mcp?key=12345678", {"A": "Bearer 12345678", "B": "b"})
     found = resolved(Server(name="s", settings=started), {"K": "12345678"}.get)
     assert (found.command, found.args) == ("run", ("--key", "12345678"))
     with pytest.raises(ConfigError, match="There is no secret K"):

@@ -217,7 +217,7 @@ def _write(surface: Surface, server: Server) -> None:
 
 def _kept_apart(surface: Surface, server: Server) -> dict[str, Any]:
     """The address and the arguments of a server, with what is a secret in them saved as one."""
-    url, args = server.settings.url, server.settings.args
+    url, args = server.settings.url, list(server.settings.args)
     for literal in replace(server, settings=replace(server.settings, env={}, headers={})).literals:
         if literal in "\n".join((url, *args)):
             secret = re.sub(r"\W", "_", f"MCP_{server.name}_{1 + url.count('${') + ''.join(args).count('${')}").upper()
