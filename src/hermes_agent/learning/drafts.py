@@ -16,7 +16,8 @@ from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.core.messages import ToolCall, Trust
 from hermes_agent.core.tool import Answer, Question, Tool
 from hermes_agent.learning.constraints import without_marks
-from hermes_agent.learning.sources import Named, Sources, named_in, stretches, texts_of
+from hermes_agent.learning.mentions import Named, named_in, stretches
+from hermes_agent.learning.sources import Sources, texts_of
 from hermes_agent.memory.settings import Target
 from hermes_agent.store.learning.lessons import Sort
 from hermes_agent.store.learning.proposals import Why
