@@ -189,6 +189,11 @@ class Connection(asyncio.Protocol):
         if self.task is None:
             self._transport.close()
 
+    @property
+    def request(self) -> Request | None:
+        """The request that is being answered."""
+        return None if self._answering is None else self._answering.request
+
     def abort(self) -> None:
         """Close at once."""
         self._transport.abort()
