@@ -89,7 +89,7 @@ async def listen(
 
     def cut(ends: Callable[[Request], bool]) -> None:
         for each in tuple(connections):
-            if each.request is not None and ends(each.request):
+            if each.answering is not None and ends(each.answering.request):
                 each.abort()
 
     server = await loop.create_server(lambda: Connection(handler, policy, connections), sock=bound, backlog=BACKLOG)
