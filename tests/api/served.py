@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx2
 
-from hermes_agent.api.keys import open_keys
+from hermes_agent.api.keys import Keys, open_keys
 from hermes_agent.api.metrics import Metrics
 from hermes_agent.api.serve import api_server
 from hermes_agent.app.opening import Options, open_system
@@ -32,6 +32,7 @@ GUEST_KEY = "guest-key-0123456789"
 SECRETS = f"API_SERVER_KEY={OWNER_KEY}\nANNA_KEY={MEMBER_KEY}\nBERT_KEY={OTHER_KEY}\nGAST_KEY={GUEST_KEY}\n"
 SETTINGS = """api:
   port: 0
+  approvers: [owner, anna, gast]
   keys:
     anna:
       secret: ANNA_KEY
@@ -51,6 +52,7 @@ class Server:
     runtime: System
     model: ModelServer
     client: httpx2.AsyncClient
+    keys: Keys
 
     async def ask(
         self, method: str, path: str, body: object = None, *, key: str = OWNER_KEY, headers: Mapping[str, str] = {}
@@ -86,7 +88,7 @@ async def served(
             api_server(runtime, keys, Metrics()) as place,
             httpx2.AsyncClient(base_url=place.url, trust_env=False, timeout=20) as client,
         ):
-            yield Server(url=place.url, runtime=runtime, model=model, client=client)
+            yield Server(url=place.url, runtime=runtime, model=model, client=client, keys=keys)
 
 
 def lines(text: str) -> list[dict[str, Any]]:

@@ -149,7 +149,7 @@ async def test_a_port_that_is_taken_is_said_so(tmp_path):
 
 
 def test_an_address_of_six_groups_stands_in_brackets():
-    assert Listening(host="::1", port=1).url == "http://[::1]:1"
+    assert Listening(host="::1", port=1, cut=print).url == "http://[::1]:1"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ async def test_a_call_of_a_review_asks_nobody_and_calls_nothing_else():
 
     assert beside.seconds_left() is None
     assert beside.speakers == {"cli:ann"}
-    with pytest.raises(ToolError, match="calls no other tool"):
+    with pytest.raises(ToolError, match="Only a run calls other tools"):
         await beside.use("terminal", {"command": "id"})
     with pytest.raises(Refused, match="No one is here"):
         await beside.ask(Question(text="May I?"))

@@ -50,7 +50,7 @@ def drafted(text: str, tool: str = "memory", known: str = "", **more: object):
 
 
 async def judged(gate: TypedGate, text: str, tool: str = "memory", said: Sequence[Piece] = SAID, **more: object):
-    verdict = await gate.judge(drafted(text, tool, **more), Sources.of(said))
+    verdict = await gate.judge(drafted(text, tool, **more), Sources(said))
     return "" if isinstance(verdict, Passed) else verdict.reason
 
 
@@ -97,7 +97,7 @@ async def test_a_skill_is_judged_by_its_new_lines_and_its_frontmatter(gate):
         id="c", name="skill_manage", arguments={"action": "patch", "name": "a", "new_string": "jq is not installed."}
     )
     draft = draft_of(patch, "", "k")
-    assert isinstance(await gate.judge(draft, Sources.of(SAID)), Returned)
+    assert isinstance(await gate.judge(draft, Sources(SAID)), Returned)
 
 
 async def test_a_person_s_rules_are_bounded_in_number(gate):

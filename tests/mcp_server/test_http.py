@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.mcp_server.http import MOST_SESSIONS
 from hermes_agent.providers.demo.script import Answer, Pace, Say
 from tests.api.served import MEMBER_KEY, OWNER_KEY, Server, served
 from tests.app.place import counting
@@ -91,6 +92,23 @@ async def test_a_client_that_leaves_stops_its_run(tmp_path: Path):
         view = await server.runtime.hermes.view(session)
 
     assert not view.running
+
+
+async def test_the_session_used_least_recently_makes_room_for_a_new_one(tmp_path: Path):
+    async def listing(session: str) -> int:
+        headers = {**TAKES, "mcp-session-id": session, "mcp-protocol-version": "2025-11-25"}
+        body = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        return (await server.ask("POST", "/mcp", body, headers=headers)).status_code
+
+    async with served(tmp_path, counting) as server:
+        opened = [await server.ask("POST", "/mcp", FIRST, headers=TAKES) for _ in range(MOST_SESSIONS)]
+        first, second, *_ = [each.headers["mcp-session-id"] for each in opened]
+        used = await listing(first)
+        more = await server.ask("POST", "/mcp", FIRST, headers=TAKES)
+        after = [await listing(each) for each in (first, second, more.headers["mcp-session-id"])]
+
+    assert [used, more.status_code] == [200, 200]
+    assert after == [200, 404, 200]
 
 
 async def begun(server: Server) -> str:

@@ -93,14 +93,15 @@ class Endpoint:
     media_type: str = JSON
 
 
-def principal_of(state: AppState, headers: Mapping[str, str]) -> Principal:
-    """The principal of a request's key. Raises `Refused` without a known one."""
+def principal_of(state: AppState, request: Request) -> Principal:
+    """The principal of a request's key, which is noted in it. Raises `Refused` without a known one."""
+    headers = request.headers
     scheme, _, key = headers.get("authorization", "").partition(" ")
     key = key.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
-    who = state.keys.whose(key) if key else None
-    if who is None:
+    request.key = known = state.keys.known(key) if key else None
+    if known is None:
         raise Refused(401, UNKNOWN_KEY, code="invalid_api_key", headers={"www-authenticate": "Bearer"})
-    return who
+    return known[1]
 
 
 KINDS: Mapping[Kind, Any] = {
@@ -156,7 +157,7 @@ class EndpointApp:
     async def __call__(self, request: Request) -> Response:
         """Answer one request. Raises errors that become error responses."""
         endpoint, headers = self._endpoint, request.headers
-        who = NOBODY if endpoint.is_open else principal_of(self._state, headers)
+        who = NOBODY if endpoint.is_open else principal_of(self._state, request)
         body = await read(request, int(self._state.settings.max_body_mb * MEGABYTE))
         call: Call[Any, Any] = Call(
             who=who,

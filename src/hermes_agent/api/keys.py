@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping
+from dataclasses import field
 
 from hermes_agent.app.settings import API_KEY, API_OWNER, API_PLATFORM, ApiSettings
 from hermes_agent.core.chat import Principal, Standing
@@ -18,18 +19,31 @@ PLATFORM = API_PLATFORM
 
 @dataclass(slots=True, kw_only=True)
 class Keys:
-    """The API keys of a server as SHA-256 hashes with their principals; replaced when settings or secrets change."""
+    """The API keys of a server as SHA-256 hashes with their principals; replaced when settings or secrets change.
+    `replaced` is called then, to end what a revoked key holds open."""
 
     hashes: tuple[tuple[bytes, Principal], ...] = ()
+    replaced: set[Callable[[], None]] = field(default_factory=set)
+
+    def known(self, presented: str) -> tuple[bytes, Principal] | None:
+        """The hash and the principal of a key; None if it is unknown. Constant time."""
+        hashed = digest(presented)
+        found = None
+        for each in self.hashes:
+            if hmac.compare_digest(each[0], hashed):
+                found = each
+        return found
 
     def whose(self, presented: str) -> Principal | None:
         """The principal of a key; None if it is unknown. Constant time."""
-        hashed = digest(presented)
-        found = None
-        for known, principal in self.hashes:
-            if hmac.compare_digest(known, hashed):
-                found = principal
-        return found
+        found = self.known(presented)
+        return found and found[1]
+
+    def replace(self, new: Keys | None) -> None:
+        """Go by other keys (None: by none) from now on."""
+        self.hashes = new.hashes if new else ()
+        for each in tuple(self.replaced):
+            each()
 
 
 def digest(key: str) -> bytes:

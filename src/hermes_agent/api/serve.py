@@ -75,9 +75,16 @@ async def api_server(runtime: System, keys: Keys, metrics: Metrics) -> AsyncIter
         return await routes(request)
 
     async with counted(guarded, settings.host, settings.port, metrics) as place:
+
+        def revoke() -> None:
+            place.cut(lambda request: request.key is not None and request.key not in keys.hashes)
+            mcp.keep(keys)
+
+        keys.replaced.add(revoke)
         try:
             yield place
         finally:
+            keys.replaced.discard(revoke)
             state.ending.set()
             await mcp.close()
 
@@ -91,7 +98,7 @@ class McpApp:
 
     async def __call__(self, request: Request) -> Response:
         """Answer one request. Raises `Refused`."""
-        who, state = principal_of(self._state, request.headers), self._state
+        who, state = principal_of(self._state, request), self._state
         try:
             self._endpoint = self._endpoint or late(MCP_ENDPOINT)(state.runtime, state.ending)
         except ModuleNotFoundError as error:
@@ -99,6 +106,11 @@ class McpApp:
             raise Refused(501, words, code="not_installed") from error
         response: Response = await self._endpoint(request, who, int(state.settings.max_body_mb * MEGABYTE))
         return response
+
+    def keep(self, keys: Keys) -> None:
+        """End the sessions of principals that have no key any more."""
+        if self._endpoint is not None:
+            self._endpoint.keep({who for _, who in keys.hashes})
 
     async def close(self) -> None:
         """End its sessions."""
@@ -231,7 +243,7 @@ class Servers:
             if self._closed:
                 return
             keys = wanted_keys(settings, self._runtime.secrets.get, alone=self._alone)
-            self._keys.hashes = () if keys is None else keys.hashes
+            self._keys.replace(keys)
             await self._api.rebind(None if keys is None else (api.host, api.port), self._say)
             await self._webhooks.rebind((webhooks.host, webhooks.port) if webhooks.enabled else None, self._say)
 

@@ -66,6 +66,9 @@ class ApiSettings:
     port: int = setting(API_PORT, "Port; 0 takes a free one.", least=0, most=HIGHEST_PORT)
     allowed_hosts: tuple[str, ...] = setting((), "Other host names of the server, for the Host check.")
     keys: Mapping[str, ApiKeySettings] = section(dict, "Keys besides API_SERVER_KEY, which is the owner's.")
+    approvers: tuple[str, ...] = setting(
+        (), "Keys whose programs may approve calls: names of `keys`, and `owner` for API_SERVER_KEY."
+    )
     max_body_mb: float = setting(10.0, "Largest request, in megabytes; images travel in it.", least=0.001, most=1000)
     max_waiting: int = setting(1000, "Requests that may wait for a run at a time; more get status 429.", least=1)
     workspace: str = setting("", "Folder in which runs work; empty: `workspace` in the home.")

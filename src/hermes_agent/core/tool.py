@@ -107,6 +107,32 @@ class CallContext(Protocol):  # noqa: PLR0904 - all that a call may use of its r
     async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer: ...
 
 
+class RunlessCall:
+    """The part of `CallContext` that is alike for calls of no run: no deadline, nothing goes on after them, and they
+    call no other tool."""
+
+    __slots__ = ()
+
+    def ends(self) -> bool:
+        """True: no other process goes on with it."""
+        return True
+
+    def seconds_left(self) -> float | None:
+        """None: there is no limit."""
+        return None
+
+    async def hold(self, handle: str) -> None:
+        """Does nothing: nobody takes the call up again."""
+
+    def delegating(self, goals: Mapping[str, str]) -> AbstractAsyncContextManager[None]:
+        """Raises `ToolError`."""
+        raise ToolError(f"Only a run delegates ({len(goals)}).")
+
+    async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer:  # noqa: ARG002  the Protocol's shape
+        """Raises `ToolError`."""
+        raise ToolError(f"Only a run calls other tools (`{name}`).")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """The result of a call for the model. A plain `str` stands for one text part with the origin of the tool's mark.

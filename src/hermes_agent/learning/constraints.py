@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.learning.sources import FENCE
+from hermes_agent.learning.mentions import FENCE
 from hermes_agent.memory.entries import entries_of
 from hermes_agent.store.learning.lessons import Sort
 from hermes_agent.store.versions import Kind

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import field
 from typing import Any, Protocol
 
@@ -12,11 +11,12 @@ import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import NOWHERE, Location
-from hermes_agent.core.errors import Refused, ToolError
+from hermes_agent.core.errors import Refused
 from hermes_agent.core.messages import ToolCall, Trust
-from hermes_agent.core.tool import Answer, Question, Tool
+from hermes_agent.core.tool import Question, RunlessCall, Tool
 from hermes_agent.learning.constraints import without_marks
-from hermes_agent.learning.sources import Named, Sources, named_in, stretches, texts_of
+from hermes_agent.learning.mentions import Named, named_in, stretches
+from hermes_agent.learning.sources import Sources, texts_of
 from hermes_agent.memory.settings import Target
 from hermes_agent.store.learning.lessons import Sort
 from hermes_agent.store.learning.proposals import Why
@@ -159,7 +159,7 @@ class Writers(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OtherWriters:
+class OtherWriters(RunlessCall):
     """`CallContext` of an unattended call: it cannot ask a person or call other tools. `speaker` is the only person
     of the conversation, empty where others read along."""
 
@@ -178,31 +178,12 @@ class OtherWriters:
         """The only person, if any."""
         return frozenset(filter(None, (self.speaker,)))
 
-    def ends(self) -> bool:
-        """True: no other process goes on with it."""
-        return True
-
-    def seconds_left(self) -> float | None:
-        """None: these tools are fast."""
-        return None
-
     def progress(self, text: str) -> None:
         """Does nothing."""
-
-    async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer:  # noqa: ARG002  the Protocol's shape
-        """Raises `ToolError`."""
-        raise ToolError(f"A review calls no other tool (`{name}`).")
 
     async def ask(self, question: Question) -> str:
         """Raises `Refused`: nobody attends."""
         raise Refused(f"No one is here to answer: {question.text}")
-
-    async def hold(self, handle: str) -> None:
-        """Does nothing: these tools start nothing."""
-
-    def delegating(self, goals: Mapping[str, str]) -> AbstractAsyncContextManager[None]:
-        """Raises `ToolError`."""
-        raise ToolError(f"A review delegates nothing ({len(goals)}).")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

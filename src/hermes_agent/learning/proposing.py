@@ -228,7 +228,7 @@ async def sources_of(store: Store, entries: Sequence[Entry], own: Origin) -> Sou
     frozen = await store.prefixes.get(hashes[-1]) if hashes else None
     said = frozen.prefix.system.partition(CONTEXT)[2] if frozen else ""
     first = [Piece(number=0, trust=Trust.WORKSPACE, text=said, source="the project's file")] if said else []
-    return await asyncio.to_thread(lambda: Sources.of([*first, *pieces_of(entries, own)], prompt_in(entries)))
+    return await asyncio.to_thread(lambda: Sources([*first, *pieces_of(entries, own)], prompt_in(entries)))
 
 
 DICTATED, MEANT = 1.0, 0.6
@@ -254,6 +254,9 @@ class LessonGate:
 
     async def judge(self, draft: Draft, sources: Sources) -> Verdict:
         """Pass, or make the draft wait."""
+        return await asyncio.to_thread(self._judged, draft, sources)
+
+    def _judged(self, draft: Draft, sources: Sources) -> Verdict:
         known = [line.strip() for line in draft.known.splitlines()]
         new = "\n".join(line for line in draft.words.splitlines() if line.strip() not in known)
         if new.strip() and sources.typed(new, self.share):

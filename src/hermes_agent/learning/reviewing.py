@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import field
@@ -186,7 +187,7 @@ class Reviewer:
         before = await self._before(claim)
         words = ""
         try:
-            for through, messages, note in passes(seen, raw=self.settings.raw_pass):
+            for through, messages, note in await asyncio.to_thread(passes, seen, raw=self.settings.raw_pass):
                 dispatch = self._dispatch(claim, seen, through, tally, spending)
                 subjects = map(What, sorted(claim.job.subjects))
                 until = self._typed(seen.record).last

@@ -4,96 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
-from typing import Any, Literal, NamedTuple
+from functools import cached_property
+from itertools import chain, repeat
+from typing import Any, Literal
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import ContextAdded, Entry, MessageTaken, PrefixFrozen, Replied, ToolEnded
 from hermes_agent.core.messages import Message, Origin, Part, Role, Text, ToolCall, ToolResult, Trust, trust_of
+from hermes_agent.learning.mentions import Named, hosts_in
 from hermes_agent.learning.wording import decoded, plain, would
 
-Sort = Literal["command", "path", "host", "tool"]
 By = Literal["person", "model", "other"]
-FENCE = re.compile(r"^```[ \t]*(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-SHELLS = frozenset({"", "sh", "bash", "shell", "console", "zsh"})
-TICKED = re.compile(r"`([^`\n]{2,300})`")
-PROMPTED = re.compile(r"^\s*[$>]\s+(\S.*)$", re.MULTILINE)
-PATH = re.compile(r"(?<![\w./~-])(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*|(?<![\w./-])[\w-]+\.[a-z]\w{0,4}(?![\w/])")
-HOST = re.compile(
-    r"(?:https?|ssh|ftp|wss?|git)://([^\s/'\"`)>\]]+)"
-    r"|[\w.+-]+@((?:[\w-]+\.)+[a-z]{2,24})"
-    r"|(?<![\w.@/-])((?:[\w-]+\.)+(?:com|org|net|io|dev|app|ai|co|example|test|info|xyz|ru|cn|de|uk|me|sh|gg|tk|site|"
-    r"online|cloud|onion))(?![\w-])"
-    r"|(?<![\d.])(\d{1,3}(?:\.\d{1,3}){3})(?![\d.])",
-    re.IGNORECASE,
-)
-SLOT = re.compile(r"<[^<>]*>|\$\{?\w+\}?|\{\{?[\w ]+\}?\}|\[[^\[\]]*\]|…|\.\.\.")
-"""What stands for a value in a command: it cannot occur as it is written."""
-WORD = re.compile(r"[a-zA-Z][\w.+-]*")
-LONGEST = 300
-
-
-class Named(NamedTuple):
-    """One command, path, host or tool that a text names."""
-
-    sort: Sort
-    text: str
-
-
-def named_in(text: str, tools: Collection[str] = ()) -> tuple[Named, ...]:
-    """The commands, paths, hosts and tools that a text names, each once. `tools` are the existing tool names."""
-    found = [Named("command", each) for each in commands_in(text)]
-    hosts = [next(filter(None, match.groups())).lower().rstrip(".:") for match in HOST.finditer(text)]
-    found += [Named("host", host.partition("@")[2] or host) for host in hosts]
-    found += [Named("path", path) for path in _paths(text) if path.lower() not in hosts]
-    ticked = {match[1] for match in TICKED.finditer(text)}
-    found += [Named("tool", name) for name in sorted(ticked & set(tools))]
-    return tuple(dict.fromkeys(found))
-
-
-def commands_in(text: str) -> list[str]:
-    """The commands in a text: lines of shell blocks, and text in backticks or after a prompt of at least two words,
-    the first of which could be a program."""
-    found: list[str] = []
-    for language, body in FENCE.findall(text):
-        if language.lower() in SHELLS:
-            found += [line.strip().removeprefix("$ ") for line in body.splitlines()]
-    rest = FENCE.sub("", text)
-    found += [match[1].strip() for match in TICKED.finditer(rest)]
-    found += [match[1].strip() for match in PROMPTED.finditer(rest)]
-    return [each for each in dict.fromkeys(found) if _is_command(each)]
-
-
-def stretches(command: str) -> list[str]:
-    """The fixed parts of a command, between its slots."""
-    return [" ".join(part.split()) for part in SLOT.split(command) if len(part.split()) > 0 and WORD.search(part)]
-
-
-def _is_command(text: str) -> bool:
-    words = text.split()
-    return (
-        len(words) > 1
-        and len(text) <= LONGEST
-        and not text.startswith("#")
-        and bool(WORD.match(words[0].lstrip("./~")))
-    )
-
-
-def _paths(text: str) -> list[str]:
-    plain = re.sub(r"\w+://\S+", " ", text)
-    found = [match[0].rstrip(".,:;") for match in PATH.finditer(plain)]
-    return [path for path in dict.fromkeys(found) if len(path) > 2 and WORD.search(path) and not _is_prose(path)]
-
-
-def _is_prose(path: str) -> bool:
-    """`and/or`, `e.g`, `1.2`: no paths."""
-    if path.startswith(("/", "./", "../", "~")):
-        return False
-    if "/" not in path:
-        return path.lower() in {"e.g", "i.e", "etc"} or path.split(".")[-1].lower() in {"g", "e"}
-    return "." not in path and "_" not in path and "-" not in path and path.count("/") < 2  # and/or
-
-
 LIBRARY = frozenset({"skills_list", "skill_view", "skill_manage", "memory"})
 """Tools that work in a review."""
 LEDGER = frozenset({Origin.SKILL, Origin.MEMORY})
@@ -108,8 +29,11 @@ MOST_COVERED = 0.8
 WORDS = re.compile(r"[぀-ヿ㐀-鿿가-힯]|[^\W぀-ヿ㐀-鿿가-힯]+")
 SENTENCE = re.compile(r"[^\n.!?:;\"。!?:;]+(?:[.!?:](?=[^\s\"])[^\n.!?:;\"。!?:;]+)*")
 LINE_END = re.compile(r"\n[ \t>#*|-]*")
-OPAQUE = re.compile(r"(?=\w*\d)(?=\w*[A-Za-z])[A-Za-z0-9]{20,}")
-"""A word that may say anything to whoever decodes it."""
+MIXED = re.compile(r"(?<!\w)(?=\w*(\d))(?=\w*([A-Za-z]))\w{20,}")
+OPAQUE = re.compile(r"[A-Za-z0-9]{20,}")
+"""In `MIXED`, up to its last digit and letter: a word that may say anything to whoever decodes it."""
+MOST_HOSTS = 100
+"""Unknown hosts of one text. Of more than that each counts as one from outside."""
 NUMBERED = re.compile(r"^[ \t]*(?:[^\s:|]+[:-])?\d+[ \t]*[:|\t.)-][ \t]?", re.MULTILINE)
 """What tools put before a line: its number, and the file that it is from."""
 NOT = frozenset(
@@ -222,25 +146,12 @@ def texts_of(value: Any, key: str = "") -> Iterator[tuple[str, str]]:  # noqa: A
             pass
 
 
-@dataclass(slots=True)
 class Sources:
     """The texts of a conversation by class. Words are compared to see what of the workspace was copied. What is from
-    outside teaches nothing, whatever it says and whoever repeats it."""
+    outside teaches nothing, whatever it says and whoever repeats it. The indexes are made when they are first used."""
 
-    pieces: list[Piece] = field(default_factory=list)
-    prompt: Trust = Trust.CLEAN
-    _theirs: dict[str, str] = field(default_factory=dict)
-    _clean: set[str] = field(default_factory=set)
-    _hosts: set[str] = field(default_factory=set)
-    _typed: list[tuple[frozenset[str], bool]] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, pieces: Sequence[Piece], prompt: Trust = Trust.CLEAN) -> Sources:
-        """The sources of these pieces, below a prompt of that class."""
-        made = cls(prompt=prompt)
-        for piece in pieces:
-            made._add(piece)
-        return made
+    def __init__(self, pieces: Sequence[Piece] = (), prompt: Trust = Trust.CLEAN) -> None:
+        self.pieces, self.prompt = pieces, prompt
 
     @property
     def trust(self) -> Trust:
@@ -249,12 +160,18 @@ class Sources:
 
     def copied(self, text: str) -> dict[Span, str]:
         """The parts of a text that stand in the workspace alone, each with its source."""
-        text = plain(text)
+        text, theirs = plain(text), self._theirs
         found: dict[Span, str] = {}
+        words = list(WORDS.finditer(text)) if theirs else []
+        folded = [word[0].casefold() for word in words]
+        for length, end in ((RUN, ""), *SHORT):
+            for place, key in enumerate(_runs(folded, length, end)):
+                if key in theirs:
+                    found[Span(words[place].start(), words[place + length - 1].end())] = theirs[key]
         joined = LINE_END.sub(lambda found: " " * len(found[0]), text)
-        for span, key in (*_keys(text), *_keys(joined), *_short(text)):
-            if key in self._theirs and key not in self._clean:
-                found[span] = self._theirs[key]
+        for span, key in (*_sentences(text), *_sentences(joined), *_opaque(text)) if words else ():
+            if key in theirs:
+                found[span] = theirs[key]
         if not found and (source := self._covered(text)):
             found[Span(0, len(text))] = source
         return found
@@ -270,9 +187,10 @@ class Sources:
 
     def strange_hosts(self, text: str) -> list[str]:
         """The hosts in a text that no person named, and that stand in the workspace or outside."""
-        hosts = [each.text for each in named_in(text) if each.sort == "host"]
-        theirs = " ".join(piece.text.lower() for piece in self.pieces if piece.trust) if hosts else ""
-        return [host for host in hosts if host not in self._hosts and host in theirs]
+        hosts = hosts_in(text)
+        unknown = [host for host in hosts if host not in self._hosts] if hosts else []
+        many = len(unknown) > MOST_HOSTS
+        return [host for host in unknown if many or host in self._their_text]
 
     def masked(self, text: str) -> str:
         """The text with each copied part replaced by a note."""
@@ -282,7 +200,9 @@ class Sources:
             out += text[end : span.start] + f"[withheld: {span.end - span.start} characters from {source}]"
             end = span.end
         out += text[end:]
-        for host in self.strange_hosts(out):
+        if len(hosts := self.strange_hosts(out)) > MOST_HOSTS:
+            return f"[withheld: {len(out)} characters with {len(hosts)} hosts from outside]"
+        for host in hosts:
             out = re.sub(re.escape(host), "[withheld: a host from outside]", out, flags=re.IGNORECASE)
         return out
 
@@ -299,32 +219,59 @@ class Sources:
             return "" if any(piece.by == "person" for piece in holding) else next(theirs, "")
         covered: set[int] = set()
         source = ""
-        for place in range(len(words) - LEAST + 1):
-            key = " ".join(words[place : place + LEAST])
-            if key in self._theirs and key not in self._clean:
-                covered |= set(range(place, place + LEAST))
+        for place, key in enumerate(_runs(words, LEAST)):
+            if key in self._theirs:
+                covered |= {*range(place, place + LEAST)}
                 source = self._theirs[key]
         return source if words and len(covered) >= MOST_COVERED * len(words) else ""
 
-    def _add(self, piece: Piece) -> None:
-        self.pieces.append(piece)
-        text = plain(piece.text)
-        if piece.trust and piece.by == "other":
-            texts = [text, NUMBERED.sub("", text), *decoded(text)]
-            for key in {key for each in texts for _, key in (*_keys(each), *_runs(each, LEAST))}:
-                self._theirs.setdefault(key, piece.source)
-            return
-        if piece.trust is Trust.OUTSIDE:
-            return
-        keys = {key for _, key in (*_keys(text), *_runs(text, LEAST), *_short(text))}
-        if piece.by == "person":
-            self._typed += [_meaning(sentence) for sentence in (*SENTENCE.findall(text), text)]
-        strange: set[str] = set()
-        if piece.trust is Trust.WORKSPACE:
-            strange = set(self.strange_hosts(text))
-            keys = keys if is_own(piece) and not strange else keys - self._theirs.keys()
-        self._clean |= keys
-        self._hosts |= {each.text for each in named_in(text) if each.sort == "host"} - strange
+    @cached_property
+    def _theirs(self) -> dict[int, str]:
+        """The source of each key that stands in the workspace or outside, and was not said in clean text."""
+        first: dict[int, int] = {}
+        for place in reversed(range(len(self.pieces))):
+            if _is_theirs(piece := self.pieces[place]):
+                text = plain(piece.text)
+                for each in dict.fromkeys((text, NUMBERED.sub("", text), *decoded(text))):
+                    first.update(zip(_keys(each), repeat(place)))
+        clean: set[int] = set()
+        for place, piece in enumerate(self.pieces if first else ()):
+            if _is_theirs(piece) or piece.trust is Trust.OUTSIDE:
+                continue
+            keys = first.keys() & _keys(plain(piece.text), SHORT)
+            clean |= keys if self._is_clean(place, piece) else {key for key in keys if first[key] > place}
+        return {key: self.pieces[place].source for key, place in first.items() if key not in clean}
+
+    def _is_clean(self, place: int, piece: Piece) -> bool:
+        """Whether all of it is clean; of other texts only what nobody else said before."""
+        if not piece.trust:
+            return True
+        hosts = self._hosts
+        return is_own(piece) and all(hosts.get(each, place) < place for each in hosts_in(plain(piece.text)))
+
+    @cached_property
+    def _hosts(self) -> dict[str, int]:
+        """The hosts in clean texts, with the place of the first such text."""
+        found: dict[str, int] = {}
+        for place in reversed(range(len(self.pieces))):
+            if not self.pieces[place].trust:
+                found.update(zip(hosts_in(plain(self.pieces[place].text)), repeat(place)))
+        return found
+
+    @cached_property
+    def _their_text(self) -> str:
+        return " ".join(piece.text.lower() for piece in self.pieces if piece.trust)
+
+    @cached_property
+    def _typed(self) -> dict[tuple[frozenset[str], bool], None]:
+        """What each sentence that a person typed is about."""
+        texts = [plain(each.text) for each in self.pieces if each.by == "person" and each.trust is not Trust.OUTSIDE]
+        sentences = chain.from_iterable((*SENTENCE.findall(text), text) for text in texts)
+        return dict.fromkeys(_meaning(sentence) for sentence in sentences)
+
+
+def _is_theirs(piece: Piece) -> bool:
+    return bool(piece.trust) and piece.by == "other"
 
 
 def is_own(piece: Piece) -> bool:
@@ -339,31 +286,36 @@ def _words(text: str) -> list[str]:
     return [found[0].casefold() for found in WORDS.finditer(plain(text))]
 
 
-def _keys(text: str) -> Iterator[tuple[Span, str]]:
-    """Every run of `RUN` words, every opaque word and every whole sentence, with the words as one key; sentences end
-    theirs with a dot."""
+SHORT = tuple((length, ".") for length in range(LEAST + 1, RUN))
+"""Runs of words that could be a short sentence of somewhere else, with the end of their keys."""
+
+
+def _keys(text: str, more: Iterable[tuple[int, str]] = ()) -> Iterator[int]:
+    """A key for every run of `LEAST` and of `RUN` words and of `more`, every whole sentence and every opaque word."""
+    words = [word.casefold() for word in WORDS.findall(text)]
+    runs = (_runs(words, length, end) for length, end in ((LEAST, ""), (RUN, ""), *more))
+    return chain(*runs, (key for _, key in chain(_sentences(text), _opaque(text))))
+
+
+def _runs(words: Sequence[str], length: int, end: str = "") -> Iterator[int]:
+    """The key of every run of so many words: hashes, which take a third of the memory of the words."""
+    return map(hash, zip(*(words[place:] for place in range(length)), repeat(end)))
+
+
+def _sentences(text: str) -> Iterator[tuple[Span, int]]:
+    """Every whole sentence, from its first to its last word."""
     for match in SENTENCE.finditer(text):
-        words = [(found.start(), found.end(), found[0].casefold()) for found in WORDS.finditer(match[0])]
-        least = RUN - 1 if match[0].lstrip().startswith("#") else LEAST
-        if len(words) >= least:
-            start = match.start()
-            yield Span(start + words[0][0], start + words[-1][1]), " ".join(word for *_, word in words) + "."
-    yield from _runs(text, RUN)
-    yield from ((Span(found.start(), found.end()), found[0]) for found in OPAQUE.finditer(text))
+        words = list(WORDS.finditer(text, *match.span()))
+        if len(words) >= (RUN - 1 if match[0].lstrip().startswith("#") else LEAST):
+            yield Span(words[0].start(), words[-1].end()), hash((*(word[0].casefold() for word in words), "."))
 
 
-def _runs(text: str, length: int, end: str = "") -> Iterator[tuple[Span, str]]:
-    """Every run of so many words, wherever lines and sentences end."""
-    words = [(found.start(), found.end(), found[0].casefold()) for found in WORDS.finditer(text)]
-    for place in range(len(words) - length + 1):
-        run = words[place : place + length]
-        yield Span(run[0][0], run[-1][1]), " ".join(word for *_, word in run) + end
-
-
-def _short(text: str) -> Iterator[tuple[Span, str]]:
-    """Every run of words that could be a short sentence of somewhere else, with its key as a sentence."""
-    for length in range(LEAST + 1, RUN):
-        yield from _runs(text, length, ".")
+def _opaque(text: str) -> Iterator[tuple[Span, int]]:
+    for mixed in MIXED.finditer(text):
+        last = min(mixed.start(1), mixed.start(2))
+        for match in OPAQUE.finditer(text, *mixed.span()):
+            if match.start() <= last:
+                yield Span(*match.span()), hash(match[0])
 
 
 def _meaning(sentence: str) -> tuple[frozenset[str], bool]:

@@ -153,7 +153,7 @@ def _is_asked_for(entries: Sequence[Entry], text: str) -> bool:
         said = [sentence for sentence in said if not UNSURE.search(sentence)]
     if not any(_speaks_of_one(sentence, used) for sentence in said):
         return False
-    sources = Sources.of(pieces_of(entries))
+    sources = Sources(pieces_of(entries))
     return not sources.copied(text) and not sources.strange_hosts(text)
 
 

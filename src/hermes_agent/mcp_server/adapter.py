@@ -7,7 +7,6 @@ import base64
 import json
 import logging
 from collections.abc import Mapping, Sequence, Set
-from contextlib import AbstractAsyncContextManager
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -22,7 +21,7 @@ from hermes_agent.core.effects import Effect, Location
 from hermes_agent.core.errors import HermesError, Refused
 from hermes_agent.core.forms import Field
 from hermes_agent.core.messages import File, Image, Text, Trust
-from hermes_agent.core.tool import Answer, Question, Tool
+from hermes_agent.core.tool import Question, RunlessCall, Tool
 from hermes_agent.host.tasks import spawn
 from hermes_agent.version import VERSION
 
@@ -60,7 +59,7 @@ class InputNeeded(Exception):
         self.result = types.InputRequiredResult(input_requests=requests, request_state=state)
 
 
-class Call:
+class Call(RunlessCall):
     """The `CallContext` of a tool that a client calls. `request` and `params` are the SDK's."""
 
     session = run = workspace = speaker = ""
@@ -73,13 +72,6 @@ class Call:
         self.key = f"mcp-{request.request_id}"
         self._shown: list[asyncio.Task[None]] = []
         self._asked = 0
-
-    def ends(self) -> bool:
-        """True: no other process goes on with it."""
-        return True
-
-    def seconds_left(self) -> None:
-        """No limit: a client cancels."""
 
     def progress(self, text: str) -> None:
         """Show a line to the client, if it wants progress."""
@@ -121,17 +113,6 @@ class Call:
         given = self.params.input_responses or {}
         news = {name: each.model_dump(mode="json") for name, each in given.items()}
         return {**(before if isinstance(before, dict) else {}), **news}
-
-    def delegating(self, goals: Mapping[str, str]) -> AbstractAsyncContextManager[None]:
-        """Only a run gives goals."""
-        raise Refused(f"A call over MCP gives no goals ({len(goals)}).")
-
-    async def hold(self, handle: str) -> None:
-        """Nothing takes a call up again."""
-
-    async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer:  # noqa: ARG002 - the Protocol's shape
-        """Only a run's tools use others."""
-        raise Refused(f"A call over MCP uses no other tool ({name}).")
 
 
 def schema_of(question: Question) -> dict[str, Any]:

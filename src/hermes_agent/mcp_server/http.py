@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, MutableMapping
+from collections.abc import AsyncGenerator, Callable, MutableMapping, Set
 from typing import TYPE_CHECKING, Any
 
 from mcp.server import Server
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from hermes_agent.app.system import System
 
 MOST_SESSIONS = 200
-"""Sessions of the older protocol at a time, of one principal."""
+"""Sessions of the older protocol at a time, of one principal; then the one used least recently ends."""
+SESSION = "mcp-session-id"
 
 
 class McpEndpoint:
@@ -40,6 +41,11 @@ class McpEndpoint:
             self._open[who] = _Served(self.server(who), self._ending, largest)
         return await self._open[who].answer(request, largest)
 
+    def keep(self, these: Set[Principal]) -> None:
+        """End the sessions of all others."""
+        for gone in self._open.keys() - these:
+            spawn(self._open.pop(gone).close(), name="end of MCP sessions")
+
     async def close(self) -> None:
         """End all sessions."""
         for each in self._open.values():
@@ -58,6 +64,7 @@ class _Served:
         self._ending, self._over = ending, asyncio.Event()
         self._manager = StreamableHTTPSessionManager(server, max_sessions=MOST_SESSIONS, max_request_body_size=largest)
         self._ready = asyncio.Event()
+        self._used, self._busy = dict[str, None](), dict[asyncio.Task[None], str]()
         self._task = spawn(self._run(), name="MCP over HTTP")
 
     async def _run(self) -> None:
@@ -73,17 +80,40 @@ class _Served:
     async def answer(self, request: Request, largest: int) -> Response:
         """Answer one request. Raises `Refused`."""
         await self._ready.wait()
-        exchange = _Exchange(request, await read(request, largest))
-        task = spawn(self._manager.handle_request(exchange.scope, exchange.receive, exchange.send), name="MCP request")
-        task.add_done_callback(exchange.end)
-        if not await exchange.started():
-            await task  # It failed: its error says why.
+        exchange, session = _Exchange(request, await read(request, largest)), request.headers.get(SESSION, "")
+        if not session:
+            await self._make_room()
+        task = self._handle(exchange)
+        self._busy[task] = session
+        task.add_done_callback(self._busy.pop)
+        try:
+            if not await exchange.started():
+                await task  # It failed: its error says why.
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
         pieces, headers = exchange.pieces(task), exchange.headers
+        self._used.pop(session, None)
+        if request.method != "DELETE" and (session := headers.get(SESSION, "")):
+            self._used[session] = None
         if headers.get("content-type", "").startswith("text/event-stream"):
             body: AsyncGenerator[bytes, None] | bytes = with_pauses(pieces, ended=self._ending)
         else:
             body = b"".join([piece async for piece in pieces])
         return Response(status=exchange.status, headers=headers, body=body)
+
+    def _handle(self, exchange: _Exchange) -> asyncio.Task[None]:
+        handling = self._manager.handle_request(exchange.scope, exchange.receive, exchange.send)
+        task = spawn(handling, name="MCP request")
+        task.add_done_callback(exchange.end)
+        return task
+
+    async def _make_room(self) -> None:
+        """End sessions without a request under way where there are too many: their clients begin anew."""
+        idle = [each for each in self._used if each not in self._busy.values()]
+        for session in idle[: max(0, len(self._used) - MOST_SESSIONS + 1)]:
+            del self._used[session]
+            await self._handle(_Exchange(Request(method="DELETE", path="/mcp", headers={SESSION: session}), b""))
 
 
 class _Exchange:

@@ -24,15 +24,15 @@ LONGEST = 64 << 20
 LAST_SECONDS, LEAVE_SECONDS = 1.0, 2.0
 
 
-async def serve(home: Home, remark: Callable[[str], None], *, model: str = "") -> None:
+async def serve(home: Home, remark: Callable[[str], None], *, model: str = "", approve: bool = False) -> None:
     """Serve the person of this machine until the client closes its end, or the process is asked to end. `model`
-    answers (empty: the usual one), `remark` gets what a person should know."""
+    answers (empty: the usual one), `remark` gets what a person should know; `approve`: the client may approve calls."""
     wire = Wire()
     with told_to_end() as told:
         async with open_system(home, Options(model=model)) as system:
             if system.notice:
                 remark(system.notice)
-            access = Access(system=system, who=system.owner, folder=str(current_folder()))
+            access = Access(system=system, who=system.owner, folder=str(current_folder()), approves=approve)
             server = server_of(HermesOffer(access))
             serving, ending = spawn(_serve(server, wire), name="MCP"), spawn(told.wait(), name="told to end")
             left = spawn(wire.left(), name="the client left")

@@ -189,6 +189,8 @@ class ConversationTools:
             return _replied(started.session, str(error), "refused")
         if isinstance(last, Asked):
             how = f"permissions_respond(session={started.session!r}, question={last.question!r}, answer=...)"
+            if last.purpose == "approval" and (way := questions.way_to_approve(self._access)):
+                how = f"they decide on another surface. {way}"
             choices = f" ({', '.join(last.choices)})" if last.choices else ""
             return _replied(started.session, f"{last.text}{choices}\n\nThe run waits for a person: {how}.", "waiting")
         return _replied(started.session, last.text, last.outcome, is_error=bool(last.error))

@@ -53,7 +53,7 @@ class OfflineSystem:
 class Access(Generic[S]):
     """One person's access to a system. `where` is the conversation they ask from: what others there could read is
     limited (None: nobody else reads). `session` is their current session, `folder` their working folder. Where a
-    program's model writes with their rights (`is_program`), its words count as a member's.
+    program's model writes with their rights (`is_program`), its words count as a member's; `approves`: it may approve.
 
     Operations raise `HermesError` for what the person may not do; what they may not know is reported as missing.
     """
@@ -64,6 +64,7 @@ class Access(Generic[S]):
     session: str = ""
     folder: str = ""
     is_program: bool = False
+    approves: bool = True
 
     @property
     def sees_all(self) -> bool:

@@ -7,9 +7,11 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from hermes_agent.agent.agent import asks_approval
 from hermes_agent.app.operations import trust
 from hermes_agent.app.operations.access import Access, HomeSystem
 from hermes_agent.app.operations.sessions import get_session
+from hermes_agent.app.settings import API_PLATFORM
 from hermes_agent.core.answers import TOO_SOON, OpenQuestion, answer_in, open_in
 from hermes_agent.core.chat import Conversation, Inbound
 from hermes_agent.core.dataclass import dataclass
@@ -41,6 +43,7 @@ TAIL = 20
 """Entries at the end of a log among which a question to be answered by words stands."""
 
 
+DENY = "deny"
 LONGEST_DECISION = 500
 """Characters of words that may decide about a call."""
 
@@ -83,6 +86,8 @@ async def answer_open(access: Access[System], session: str, question: str, answe
     """Answer a question that a run waits with: one of its choices, free text, or the JSON object of its fields;
     `origin` says who wrote it. Raises `HermesError` for one that is not this person's, or not open any more."""
     await get_session(access, session)
+    if asks_approval(question) and answer != DENY and (way := way_to_approve(access)):
+        raise HermesError(f"This program may not approve calls. Answer `{DENY}`, or approve on another surface. {way}")
     inbound = Inbound(
         source=access.who.platform,
         source_id=f"answer:{session}:{question}",
@@ -93,6 +98,15 @@ async def answer_open(access: Access[System], session: str, question: str, answe
         answers=question,
     )
     await access.system.hermes.submit(inbound, session)
+
+
+def way_to_approve(access: Access[System]) -> str:
+    """How the owner lets this program approve calls; empty where it may, or a person asks."""
+    who = access.who
+    if who.platform == API_PLATFORM:
+        may = who.user in access.system.settings.api.approvers
+        return "" if may else f"The owner lets this key approve by `{who.user}` in `api.approvers`."
+    return "" if access.approves else "The owner lets it by `hermes mcp serve --approve`."
 
 
 async def answer_to(system: System, session: str, said: str, *, is_private: bool) -> tuple[str, str]:

@@ -177,14 +177,15 @@ def reauth(context: click.Context, name: str, paste: bool) -> None:
 
 
 @mcp.command()
+@click.option("--approve", is_flag=True, help="Let that program approve calls of runs, also of those that it started.")
 @pass_surface
-def serve(surface: Surface) -> None:
+def serve(surface: Surface, approve: bool) -> None:
     """Serve this home to another program as an MCP server, over standard input and output."""
     try:
         serving = late(SERVE)
     except ModuleNotFoundError as error:
         raise HermesError(f"This needs the extra `mcp`: pip install 'hermes-runtime[mcp]' ({error.name}).") from error
-    run_loop(serving(surface.home.ensure(), remark, model=surface.invocation.model))
+    run_loop(serving(surface.home.ensure(), remark, model=surface.invocation.model, approve=approve))
 
 
 def _places() -> list[Path]:

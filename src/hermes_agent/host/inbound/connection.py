@@ -73,7 +73,7 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpRequestParser(self)
         self.task: asyncio.Task[None] | None = None
-        self._answering: _Incoming | None = None
+        self.answering: _Incoming | None = None
         self._waiting: deque[_Incoming] = deque()
         self._arriving: Body | None = None
         self._wrong: Refused | None = None
@@ -102,8 +102,8 @@ class Connection(asyncio.Protocol):
         self._waiting.clear()
         if self._arriving is not None and not self._arriving.is_whole:
             self._arriving.end(whole=False)
-        if self._answering is not None:
-            self._answering.request.left.set()
+        if self.answering is not None:
+            self.answering.request.left.set()
             if self._is_stream and self.task is not None:
                 self.task.cancel()
 
@@ -196,8 +196,8 @@ class Connection(asyncio.Protocol):
             self.task.cancel()
 
     def _begin(self) -> None:
-        self._answering, self._has_begun = self._waiting.popleft(), False
-        self.task = spawn(self._answer(self._answering), name=f"request {self._answering.request.path[:80]}")
+        self.answering, self._has_begun = self._waiting.popleft(), False
+        self.task = spawn(self._answer(self.answering), name=f"request {self.answering.request.path[:80]}")
 
     async def _answer(self, incoming: _Incoming) -> None:
         goes_on = False
@@ -212,7 +212,7 @@ class Connection(asyncio.Protocol):
         except Exception:  # Boundary: one HTTP request
             log.exception("the answer to %s %s broke off", incoming.request.method, incoming.request.route)
         finally:
-            self.task = self._answering = None
+            self.task = self.answering = None
             incoming.body.drop()
             self._next(goes_on=goes_on)
 
@@ -302,7 +302,7 @@ class Connection(asyncio.Protocol):
         that to one whose body is broken."""
         self._wrong = error
         self._wait_no_more()
-        is_broken = self._answering is not None and not self._answering.body.is_whole
+        is_broken = self.answering is not None and not self.answering.body.is_whole
         if self.task is not None and not is_broken:
             return
         if not self._has_begun or self.task is None:

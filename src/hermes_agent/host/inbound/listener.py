@@ -55,10 +55,12 @@ class Routes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listening:
-    """Address of a running listener."""
+    """Address of a running listener. `cut` ends each connection whose request, which is being answered, is one of
+    those; its handler is cancelled."""
 
     host: str = LOOPBACK
     port: int
+    cut: Callable[[Callable[[Request], bool]], None]
 
     @property
     def url(self) -> str:
@@ -84,9 +86,15 @@ async def listen(
     bound.setblocking(False)
     policy, connections = policy or Policy(), set[Connection]()
     loop = asyncio.get_running_loop()
+
+    def cut(ends: Callable[[Request], bool]) -> None:
+        for each in tuple(connections):
+            if each.answering is not None and ends(each.answering.request):
+                each.abort()
+
     server = await loop.create_server(lambda: Connection(handler, policy, connections), sock=bound, backlog=BACKLOG)
     try:
-        yield Listening(host=host, port=bound.getsockname()[1])
+        yield Listening(host=host, port=bound.getsockname()[1], cut=cut)
     finally:
         await accept_no_more(server)
         for connection in tuple(connections):

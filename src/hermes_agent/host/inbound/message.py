@@ -92,7 +92,8 @@ class Body:
 class Request:
     """An HTTP request. Header names are in lower case, repeated headers are joined by commas; `arrived` is of
     `time.monotonic`, `route` the path of its handler, `slots` the values of that path's placeholders. The body is
-    streamed from `pieces`; servers of whole bodies put it into `body`. `left` is set when the client leaves."""
+    streamed from `pieces`; servers of whole bodies put it into `body`. `left` is set when the client leaves. `key` is
+    what let it in, once a handler has checked it."""
 
     method: str
     path: str
@@ -104,6 +105,7 @@ class Request:
     slots: Mapping[str, str] = field(default_factory=dict)
     pieces: AsyncIterator[bytes] = field(default_factory=Body)
     left: asyncio.Event = field(default_factory=asyncio.Event)
+    key: object = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -164,7 +164,7 @@ class Staging:
         call = ToolCall(id="", name="skill_manage", arguments={"action": action, "name": name, "content": new})
         draft = Draft(call=call, kind=Kind.SKILL, action=action, item=name, new=new, cited=(), key="", known=known)
         for gate in (*self.gates, LessonGate()):
-            verdict = await gate.judge(draft, Sources.of(()))
+            verdict = await gate.judge(draft, Sources())
             if isinstance(verdict, Passed):
                 continue
             reason = verdict.reason if isinstance(verdict, Returned) else f"It would wait: {verdict.taint}"

@@ -19,7 +19,7 @@ from hermes_agent.learning.curator.history import LEAST, ordered, shared, words_
 from hermes_agent.learning.curator.plan import Candidate, Denied, Rating, Whose
 from hermes_agent.learning.curator.staging import Staging
 from hermes_agent.learning.drafts import OtherWriters
-from hermes_agent.learning.sources import named_in
+from hermes_agent.learning.mentions import named_in
 from hermes_agent.skills.depot import Content, text_or_none
 from hermes_agent.skills.format import BadSkill, name_problems, read
 from hermes_agent.skills.skill import FILE
