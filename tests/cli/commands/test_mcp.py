@@ -75,6 +75,7 @@ def test_tokens_that_stand_in_the_settings_are_shown_nowhere(home: Path):
     words = ["--token", "hunter2-token-0451", "https://me:pass-word-77@x.test/?api_key=key-of-mine-99"]
     own = {"command": "sh", "args": ["-c", "echo tried with $2 >&2; exit 3", "sh", *words]}
     servers = {"far": {"url": "http://127.0.0.1:9/mcp?token=tok-of-mine-123"}, "own": own}
+    home.mkdir(parents=True, exist_ok=True)
     (home / "config.yaml").write_text(json.dumps({"mcp_servers": servers}))
     said: list[object] = []
     said += [typed(home, "mcp", *more) for more in (("list",), ("list", "--json"), ("show", "own", "--json"))]
