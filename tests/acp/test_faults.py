@@ -86,40 +86,6 @@ async def test_a_prompt_that_is_cancelled_at_any_moment_ends_within_two_seconds(
     assert reasons["cancelled"] > reasons["end_turn"]
 
 
-LOCK = """
-import sqlite3, sys
-held = sqlite3.connect(sys.argv[1], isolation_level=None)
-held.execute("BEGIN IMMEDIATE")
-print(flush=True)
-sys.stdin.read()
-"""
-
-
-async def slowly(stdout: asyncio.StreamReader, words: bytes) -> None:
-    """Read some megabytes a second until these words came."""
-    said = b""
-    while words not in said:
-        said = said[-200:] + await stdout.read(1 << 17)
-        await asyncio.sleep(0.05)
-
-
-async def test_a_cancel_whose_stop_hangs_ends_the_prompt_of_a_slow_editor(tmp_path: Path):
-    pipe = asyncio.subprocess.PIPE
-    (tmp_path / "work").mkdir()
-    async with serving(openai_model([Say("word " * 4_000_000)], keys=())) as server:
-        home = settle_home(tmp_path / "home", server.url)
-        async with raw(home.root, tmp_path / "work") as agent:
-            session = await begin(agent, tmp_path / "work")
-            await until(lambda: server.exchanges)
-            words = (sys.executable, "-c", LOCK, str(home.root / "hermes.db"))
-            holder = await asyncio.create_subprocess_exec(*words, stdin=pipe, stdout=pipe)
-            await holder.stdout.readline()
-            await agent.send({"method": "session/cancel", "params": {"sessionId": session}})
-            await asyncio.wait_for(slowly(agent.process.stdout, b'"stopReason":"cancelled"'), 4)
-            holder.stdin.close()
-            await holder.wait()
-
-
 async def test_a_prompt_whose_request_is_withdrawn_is_refused_and_its_run_stopped(tmp_path: Path):
     async with editor(tmp_path, lambda _: Hang()) as place:
         session, connection = await place.begin(), place.agent._conn
