@@ -1,5 +1,6 @@
 """What an editor gives to a session: MCP servers of its own, unsaved buffers, files and pictures in a prompt."""
 
+import asyncio
 import base64
 import shutil
 import sys
@@ -228,6 +229,15 @@ async def test_a_picture_that_cannot_be_taken_is_named(tmp_path: Path, data: str
                 session_id=session, prompt=[schema.AudioContentBlock(type="audio", data="", mime_type="audio/wav")]
             )
         assert (await place.say(session, "Hi")).stop_reason == "end_turn"
+
+
+async def test_a_prompt_of_too_many_parts_is_refused(tmp_path: Path):
+    link = schema.ResourceContentBlock(type="resource_link", name="a", uri=f"file://{tmp_path}/work/a")
+    async with editor(tmp_path, [Say("Over.")], process=True) as place:
+        session = await place.begin()
+        with pytest.raises(RequestError, match="10,000 parts; at most 500"):
+            await asyncio.wait_for(place.agent.prompt(session_id=session, prompt=[link] * 10_000), 5)
+        assert (await place.agent.prompt(session_id=session, prompt=[link] * 500)).stop_reason == "end_turn"
 
 
 async def test_a_prompt_of_fifty_megabytes_is_kept_as_a_file(tmp_path: Path):

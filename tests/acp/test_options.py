@@ -78,6 +78,7 @@ async def test_without_questions_dangerous_calls_are_made_at_once_until_the_thre
         ("effort", "hgih", "Did you mean `high`"),
         ("mode", "yolo", "There are: ask, code, plan"),
         ("model", "moa/nothing", "nothing"),
+        ("model", "x" * (1 << 20), "at most 200 characters: this one has 1,048,576"),
     ],
 )
 async def test_unknown_options_and_values_are_refused_with_the_nearest(

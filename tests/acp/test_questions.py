@@ -7,7 +7,7 @@ import pytest
 from acp import RequestError, schema
 
 from hermes_agent.core.answers import open_in
-from hermes_agent.core.events import Answered
+from hermes_agent.core.events import Answered, Asked, RunEnded
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from tests.acp.editor import Client, Json, Place, choosing, editor, opened
@@ -112,6 +112,33 @@ async def test_an_open_permission_is_asked_again_after_the_agent_was_lost(tmp_pa
         client.hold.set()
 
     assert len(again.asked) == 1
+
+
+async def test_an_open_permission_is_the_same_question_after_a_kill_in_another_environment(tmp_path: Path):
+    client, again = Client(hold=asyncio.Event()), Client(hold=asyncio.Event())
+    async with editor(tmp_path, risky, client, process=True) as place:
+        session = await place.begin()
+        prompt = asyncio.create_task(place.say(session, "Go"))
+        await client.until(lambda: client.asked)
+        place.process.kill()
+        prompt.cancel()
+        async with opened(place.home, place.work, again, place.server, PATH="/bin:/usr/bin:/opt/bin") as second:
+            await second.agent.load_session(cwd=str(place.work), session_id=session, mcp_servers=[])
+            await again.until(lambda: again.asked, 15)
+            second.process.kill()
+        async with another(_home(place.home), place.server) as terminal:
+            entries = await terminal.runtime.store.history.entries(session)
+            asked = [each.event for each in entries if isinstance(each.event, Asked)]
+            answer = terminal.inbound("deny", answers=asked[0].question)
+            await terminal.runtime.hermes.submit(answer, session)
+            seen = [each.event async for each in terminal.runtime.hermes.follow(session, entries[-1].number)]
+        client.hold.set()
+        again.hold.set()
+
+    assert len(asked) == 1
+    assert not any(isinstance(each, Asked) for each in seen)
+    assert isinstance(seen[-1], RunEnded)
+    assert seen[-1].text == "Over."
 
 
 async def test_a_question_with_choices_is_a_choice_and_its_answer_reaches_the_model(tmp_path: Path):

@@ -9,12 +9,14 @@ import pytest
 from acp import RequestError
 
 from hermes_agent.acp.sessions import PAGE
-from hermes_agent.core.chat import Conversation
+from hermes_agent.core.chat import Conversation, Principal, Standing
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.model_servers import openai_model, serving
-from tests.acp.editor import Client, Json, choosing, editor, near
+from tests.acp.editor import Client, Json, choosing, editor, near, opened
 from tests.app.place import another, counting, settle_home, spoken
+
+CHANNEL = "gateway:\n  channels:\n    telegram: {owners: ['7'], members: ['8']}\n"
 
 
 async def test_a_session_of_the_terminal_is_listed_and_loaded_and_gone_on_with(tmp_path: Path):
@@ -35,6 +37,23 @@ async def test_a_session_of_the_terminal_is_listed_and_loaded_and_gone_on_with(t
     assert not elsewhere.sessions
     assert shown == ("From the terminal", "Reply 1.")
     assert place.client.text(there.id) == "Reply 1.Reply 2."
+
+
+async def test_sessions_of_others_are_not_listed(tmp_path: Path):
+    async with serving(openai_model(counting, keys=())) as server:
+        home = settle_home(tmp_path / "home", server.url, CHANNEL)
+        async with another(home, server) as terminal:
+            await terminal.say("Mine")
+            own, folder, listed = terminal.record, terminal.record.workspace, list[str]()
+            for user, standing in (("7", Standing.OWNER), ("8", Standing.MEMBER)):
+                who = Principal(platform="telegram", user=user, standing=standing)
+                chat = Conversation(platform="telegram", chat=user)
+                made = await terminal.runtime.hermes.open_session(chat, who, workspace=folder)
+                listed.append(made.id)
+        async with opened(home.root, Path(folder)) as place:
+            shown = await place.agent.list_sessions()
+
+    assert {each.session_id for each in shown.sessions} == {own.id, listed[0]}
 
 
 async def test_what_was_undone_is_not_shown_again(tmp_path: Path):

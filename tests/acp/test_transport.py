@@ -54,6 +54,32 @@ async def test_what_is_no_request_is_answered_and_the_connection_lives(
         assert (await editor.ask("initialize", INITIALIZE))["result"]["protocolVersion"] == 1
 
 
+@pytest.mark.parametrize("number", ["p", 7, None])
+async def test_a_request_with_an_id_that_is_under_way_is_refused_and_the_first_goes_on(tmp_path: Path, number: object):
+    (tmp_path / "work").mkdir()
+    async with serving(openai_model(lambda _: Hang(), keys=())) as server:
+        home = settle_home(tmp_path / "home", server.url)
+        async with raw(home.root, tmp_path / "work") as agent:
+            await agent.ask("initialize", INITIALIZE)
+            made = await agent.ask("session/new", {"cwd": str(tmp_path / "work"), "mcpServers": []})
+            session = {"sessionId": made["result"]["sessionId"]}
+            prompt = {**session, "prompt": [{"type": "text", "text": "Go"}]}
+            await agent.send({"id": number, "method": "session/prompt", "params": prompt})
+            await agent.send({"id": number, "method": "session/list", "params": {}})
+            refused = await agent.answer(None)
+            await agent.send({"method": "session/cancel", "params": session})
+            ended = await agent.answer(number)
+            await agent.send({"id": number, "method": "session/list", "params": {}})
+            again = await agent.answer(number)
+            await agent.send({"id": 1.5, "method": "session/list", "params": {}})
+            fraction = await agent.answer(None)
+
+    assert refused["error"]["code"] == fraction["error"]["code"] == -32600
+    assert "is under way" in refused["error"]["message"]
+    assert ended["result"]["stopReason"] == "cancelled"
+    assert "sessions" in again["result"]
+
+
 async def test_answers_and_notifications_that_mean_nothing_are_left_alone(tmp_path: Path):
     async with lines(tmp_path / "home") as editor:
         for line in (

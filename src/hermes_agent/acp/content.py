@@ -26,7 +26,7 @@ Block: TypeAlias = (
     | schema.ResourceContentBlock
     | schema.EmbeddedResourceContentBlock
 )
-LARGEST_BLOB = 32 << 20
+LARGEST_BLOB, MOST_PARTS = 32 << 20, 500
 FILE = "file://"
 
 
@@ -36,6 +36,8 @@ class PromptRefused(HermesError):
 
 async def parts_of(blocks: Sequence[Block], system: System, workspace: str, session: str) -> tuple[Part, ...]:
     """The parts of a prompt, with the label of where each came from. Raises `PromptRefused`."""
+    if len(blocks) > MOST_PARTS:
+        raise PromptRefused(f"The prompt has {len(blocks):,} parts; at most {MOST_PARTS}: name a folder instead.")
     who = Origin(system.owner.standing.value)
     labels = await asyncio.to_thread(system.folders.labels, workspace, session)
     parts = [await _part(each, who, labels) for each in blocks]

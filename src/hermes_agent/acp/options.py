@@ -26,7 +26,7 @@ from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.tasks import spawn
 
-MOST_MODELS, MOST_SKILLS = 100, 200
+MOST_MODELS, MOST_SKILLS, LONGEST_MODEL = 100, 200, 200
 MODES = {
     "ask": "Ask before what is dangerous.",
     "code": "Let the auxiliary model decide about calls first, and ask where it is unsure.",
@@ -96,6 +96,8 @@ class SessionOptions:
         _check("option", name, list(known))
         if name != "model":
             _check(f"value of `{name}`", value, known[name])
+        elif len(value) > LONGEST_MODEL:
+            raise HermesError(f"A model's name has at most {LONGEST_MODEL} characters: this one has {len(value):,}.")
         match name:
             case "model":
                 try:

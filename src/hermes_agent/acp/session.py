@@ -50,7 +50,8 @@ SERVER_OPTIONS: Named = {
     "always": ("allow_always", "Always use exactly these"),
     "deny": ("reject_once", "Do not use them"),
 }
-FOLDERS = "\n\n[This session works in these folders too: {}]"
+FOLDERS = "\n\n[This session works in these folders too: {}. File tools read and change files there. \
+Commands behind the wall do not see them: one that needs them runs with `outside`.]"
 SERVERS = "May I use the MCP servers of this editor here? They start behind the wall:\n{}"
 
 
@@ -71,7 +72,7 @@ class EditorSession(Thread):
         self.options, self.questions = SessionOptions(self), Questions(self)
         self.servers: Sequence[EditorServer] = ()
         self.folders: Sequence[str] = ()
-        self._prompts: set[asyncio.Task[schema.PromptResponse | HermesError]] = set()
+        self._prompts: dict[asyncio.Task[schema.PromptResponse | HermesError], asyncio.Future[None]] = {}
         self._own: set[int] = set()
         self._watching: asyncio.Task[None] | None = None
         self._number, self._moved = 0, asyncio.Event()
@@ -136,10 +137,10 @@ class EditorSession(Thread):
 
     def cancel(self) -> None:
         """Cancel the prompts under way."""
-        for each in self._prompts:
+        for work, waiting in self._prompts.items():
             self.questions.withdraw()
-            each.cancel()
-            asyncio.get_running_loop().call_later(STOP_SECONDS, each.cancel)  # Without the end of what stops its run.
+            work.cancel()
+            waiting.get_loop().call_later(STOP_SECONDS, waiting.cancel)
 
     async def _watch(self) -> None:
         try:
@@ -184,13 +185,13 @@ class EditorSession(Thread):
     async def prompt(self, blocks: Sequence[Block]) -> schema.PromptResponse:
         """Answer a prompt. Raises `HermesError`; a cancelled one is always answered within two seconds."""
         work = spawn(self._outcome(blocks), name=f"prompt in {self.record.id}")
-        self._prompts.add(work)
+        self._prompts[work] = waiting = asyncio.get_running_loop().create_future()
         try:
-            await asyncio.wait((work,))
+            await asyncio.wait((work, waiting), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self._prompts.discard(work)
+            del self._prompts[work]
             work.cancel()
-        if work.cancelled():
+        if not work.done() or work.cancelled():
             return schema.PromptResponse(stop_reason="cancelled")
         if isinstance(found := work.result(), HermesError):
             raise found

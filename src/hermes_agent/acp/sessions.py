@@ -106,7 +106,8 @@ class Sessions:
         found, before = list[SessionRecord](), request.cursor or ""
         while len(found) <= PAGE and (page := await operations.list_sessions(self._access, LOOKED, before)):
             before = page[-1].id
-            found += await asyncio.to_thread(_those_of, page, request.cwd)
+            own = [each for each in page if self.system.standings.is_owner(each.principal)]
+            found += await asyncio.to_thread(_those_of, own, request.cwd)
         shown = [
             schema.SessionInfo(
                 session_id=each.id,

@@ -66,7 +66,7 @@ class StdioTransport:
         self._in, self._out, self._read = reading, writing, bytearray()
         self._queue: asyncio.Queue[_Waiting | None] = asyncio.Queue()
         self._last: dict[object, _Waiting] = {}
-        self._bytes = 0
+        self._bytes, self._under_way = 0, set[object]()
         self._emptied, self.gone = asyncio.Event(), asyncio.Event()
         self._emptied.set()
         if not os.isatty(writing):
@@ -84,6 +84,8 @@ class StdioTransport:
         self._put(message)
 
     def _put(self, message: Json) -> None:
+        if "method" not in message:
+            self._under_way.discard(message.get("id"))
         params = message.get("params") or {}
         session, update = params.get("sessionId"), params.get("update") or {}
         kind, waiting = update.get("sessionUpdate"), self._last.get(session)
@@ -121,27 +123,31 @@ class StdioTransport:
     async def receive(self) -> Json | None:
         """The next message that is one; what is none is answered here. None at the end."""
         while (line := await self._line()) is not None:
-            named, code, why = None, INVALID, f"A message has at most {LONGEST_LINE:,} bytes: this one was left out."
-            if len(line) <= LONGEST_LINE:
-                if not line.strip():
-                    continue
-                try:
-                    message = msgspec.json.decode(line)
-                    why = wrong_with(message)
-                except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-                    message, code, why = None, PARSE, f"This line is no JSON ({str(error)[:200]})."
-                if not why:
-                    request_id.set(message.get("id"))
-                    return _answer_in(message)
-                named = message.get("id") if isinstance(message, dict) and "method" in message else None
-            self._put(
-                {
-                    "jsonrpc": "2.0",
-                    "id": named if is_id(named) else None,
-                    "error": {"code": code, "message": why},
-                }
-            )
+            if not line.strip():
+                continue
+            message, code, why = self._read_from(line)
+            if not why:
+                request_id.set(message.get("id"))
+                return _answer_in(message)
+            named = message.get("id") if isinstance(message, dict) and "method" in message else None
+            known = named if is_id(named) and named not in self._under_way else None
+            self._put({"jsonrpc": "2.0", "id": known, "error": {"code": code, "message": why}})
         return None
+
+    def _read_from(self, line: bytes) -> tuple[Any, int, str]:
+        """What is in a line, with a code and why it is refused: as no message, or as a request under way."""
+        if len(line) > LONGEST_LINE:
+            return None, INVALID, f"A message has at most {LONGEST_LINE:,} bytes: this one was left out."
+        try:
+            message = msgspec.json.decode(line)
+            why = wrong_with(message)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            return None, PARSE, f"This line is no JSON ({str(error)[:200]})."
+        if not why and "method" in message and "id" in message:
+            if (number := message["id"]) in self._under_way:
+                why = f"A request with the id {str(number)[:80]} is under way: give this one another."
+            self._under_way.add(number)
+        return message, INVALID, why
 
     async def _line(self) -> bytes | None:
         """The next line; None at the end. Of one that is too long there is one byte more than may be."""

@@ -232,6 +232,8 @@ class RunContext:  # noqa: PLR0904 - as the Protocol
     async def ask(self, question: Question) -> str:
         """Ask the person; the question is logged once, however often the call is retried."""
         id_ = f"{self._call.id}{_PURPOSE[question.purpose]}" + (f".{question.about[:16]}" if question.about else "")
+        if question.circumstances:
+            id_ = self._open(f"{id_}.", question.circumstances[:16])
         if not self._agent.attended:
             raise Refused(
                 f"No one is here to answer: {question.text}",
@@ -248,6 +250,12 @@ class RunContext:  # noqa: PLR0904 - as the Protocol
             step = replace(asked, question=f"{id_}.{count}", text=form.text, choices=form.choices, fields=form.open)
             form.take(await self._answer(step))
         return "" if form.is_declined else form.written
+
+    def _open(self, stem: str, now: str) -> str:
+        """The question's id: of the one that is open from before a restart, else under the circumstances of now."""
+        session, id_ = self._session, f"{stem}{now}"
+        waiting = (each for each in session.asked - session.answers.keys() if each.startswith(stem))
+        return id_ if id_ in session.asked else next(waiting, id_)
 
     async def _answer(self, asked: Asked) -> str:
         session, journal, id_ = self._session, self._journal, asked.question

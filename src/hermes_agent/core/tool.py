@@ -32,11 +32,13 @@ class CallFacts:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """A question that only a person can answer: text, and choices where there are some. `about` binds the answer (the
-    hash of a call): the same question about another call is a new question. With `fields` it is a form: its answer is
-    a JSON object with their values, or empty where the person declined."""
+    hash of a call): the same question about another call is a new question. So is one under other `circumstances` (the
+    environment), except while it is open: the answer then holds for those of now. With `fields` it is a form: its
+    answer is a JSON object with their values, or empty where the person declined."""
 
     text: str
     about: str = ""
+    circumstances: str = ""
     choices: tuple[str, ...] = ()
     fields: tuple[Field, ...] = ()
     purpose: Literal["approval", "clarify"] = "clarify"

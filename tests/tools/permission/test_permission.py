@@ -228,7 +228,7 @@ def test_the_question_is_bound_to_the_call(permission: Permission) -> None:
     decision = permission.decide(RISKY)
 
     assert isinstance(decision, NeedsApproval)
-    assert decision.question.about == decision.key == binding(RISKY)
+    assert decision.question.circumstances == decision.key == binding(RISKY)
 
 
 def test_without_questions_hard_block_and_deny_list_hold(remembered: RememberedFile) -> None:

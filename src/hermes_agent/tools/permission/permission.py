@@ -26,6 +26,7 @@ from hermes_agent.tools.permission.requests import (
     binding,
     commands,
     data_of,
+    effect_of,
     folder_of,
     plain,
     rule_key,
@@ -165,7 +166,9 @@ class Permission:
         lines += [f"The wall stopped it before: {request.stopped}."] if leaves and request.stopped else []
         lines += [f"rule: `{rule}` in this workspace, with any plain words for the star"] if rule else []
         choices = RULED if rule else CHOICES
-        return Question(text="\n".join(lines), about=binding(request), choices=choices, purpose="approval")
+        about, bound = effect_of(request), binding(request)
+        text = "\n".join(lines)
+        return Question(text=text, about=about, circumstances=bound, choices=choices, purpose="approval")
 
     def _outward(self, request: Request, verdict: Verdict) -> Request:
         """The request as it is asked about: what is of no use inside a wall runs outside."""

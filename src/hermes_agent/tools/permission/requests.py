@@ -130,12 +130,21 @@ def commands() -> Any:  # noqa: ANN401 - the module that reads commands, loaded 
 def binding(request: Request) -> str:
     """The hash that an approval is bound to: principal, tool, command (or all arguments), folder and environment.
     For a single program, spacing and quotes do not matter."""
+    return _bound(request, request.environment())
+
+
+def effect_of(request: Request) -> str:
+    """The same hash in whatever environment."""
+    return _bound(request, "")
+
+
+def _bound(request: Request, environment: str) -> str:
     command = request.arguments.get(COMMAND)
     about: object = dict(sorted(request.arguments.items()))
     if isinstance(command, str):
         about = commands().words_of(command) or command.strip()
     about = {key: value for key, value in about.items() if key != "outside"} if isinstance(about, dict) else about
-    parts = [request.principal, request.tool, about, folder_of(request), request.environment()]
+    parts = [request.principal, request.tool, about, folder_of(request), environment]
     parts += ["outside"] if request.outside and request.wall else []
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted", enc_hook=repr)).hexdigest()
 
