@@ -26,7 +26,7 @@ class RotatedFile:
     becomes `.1`, that one `.2`, up to `kept`. A full or missing disk loses lines, never a run."""
 
     def __init__(self, path: Path, redact: Callable[[str], str], *, largest: int = LARGEST, kept: int = KEPT) -> None:
-        self._path, self._name = path, str(path)
+        self.path, self._name = path, str(path)
         self._redact = redact
         self._largest = largest
         self._kept = kept
@@ -67,7 +67,7 @@ class RotatedFile:
             return self._handle, size
         self.close()
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        self._handle = os.open(self._path, flags, PRIVATE_FILE)
+        self._handle = os.open(self.path, flags, PRIVATE_FILE)
         return self._handle, os.fstat(self._handle).st_size
 
     def _size_of(self, handle: int) -> int | None:
@@ -82,10 +82,10 @@ class RotatedFile:
         for number in range(self._kept - 1, 0, -1):
             with suppress(FileNotFoundError):
                 self._numbered(number).replace(self._numbered(number + 1))
-        self._path.replace(self._numbered(1))
+        self.path.replace(self._numbered(1))
 
     def _numbered(self, number: int) -> Path:
-        return self._path.with_name(f"{self._path.name}.{number}")
+        return self.path.with_name(f"{self.path.name}.{number}")
 
 
 class LogFile(logging.Handler):

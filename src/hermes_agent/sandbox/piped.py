@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
@@ -23,6 +24,7 @@ from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
 from hermes_agent.sandbox.network import Network
 from hermes_agent.sandbox.place import Command, PlaceFailed, Running
 from hermes_agent.sandbox.seccomp import Watcher
+from hermes_agent.sandbox.traffic import FILE, traffic_of
 
 ERRORS = "stderr.log"
 """What a program says on its standard error, in its folder."""
@@ -45,6 +47,7 @@ exit $code
 """
 """Runs a program until it ends, and ends its group once the other end of a pipe is closed, as that of a process is that
 was killed."""
+HIDDEN = "The wall hides {}: `terminal.readable` shows it, `jail: false` lets this program out."
 _CHUNK, _LAST = 1 << 16, 200
 _numbers = itertools.count(1)
 
@@ -62,10 +65,11 @@ class Program:
 
 class Piped:
     """A running program: `read` gives what it writes, `write` feeds it; `last_words` is the last line that it wrote to
-    its standard error, which goes to `log`."""
+    its standard error, which goes to `log`. Once it has ended, `stopped` is what the wall refused it."""
 
     def __init__(self, name: str, child: Child, mark: str, log: RotatedFile, pipes: tuple[int, int, int, int]) -> None:
         self.name, self.last_words = name, ""
+        self.stopped: tuple[str, ...] = ()
         self._child, self._mark, self._log, self._unused, self._alive = child, mark, log, list(pipes[:3]), pipes[3]
         self._out, self._errors = asyncio.StreamReader(), asyncio.StreamReader()
         self._reading: list[asyncio.BaseTransport] = []
@@ -106,6 +110,7 @@ class Piped:
                 await self._child.exited()
                 if self._keeping is not None:
                     await asyncio.wait((self._keeping,))
+                self.stopped = (await asyncio.to_thread(traffic_of, self._log.path.parent))[1]
 
     async def write(self, data: bytes) -> None:
         """Feed it. Raises `OSError` where it takes no more."""
@@ -207,8 +212,13 @@ class PipedPrograms:
         jail = self._jail if walled else None
         if jail is not None:
             check_workspace(program.workspace, jail.walls)
+            found = shutil.which(program.argv[0], path=self._env.get("PATH")) or ""
+            ways = [jail.walls.access(path, program.workspace) for path in (found, os.path.realpath(found))]
+            if Path(found).is_absolute() and set(ways) == {"none"}:
+                raise PlaceFailed(HIDDEN.format(found))
         folder = self._folder / program.name
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (folder / FILE).unlink(missing_ok=True)  # It is of the one before.
         mark = f"{folder}#{os.getpid()}.{next(_numbers)}"
         own = self._network.variables() if jail and self._network else {}
         env = {**self._env, **own, **program.env, MARK: mark}

@@ -73,7 +73,7 @@ async def test_a_server_that_comes_back_is_called_again(tmp_path: Path):
 async def test_an_address_where_nobody_listens_is_a_sentence(tmp_path: Path):
     settings = McpServerSettings(url=f"http://127.0.0.1:{free_port()}/mcp")
     async with calling(tmp_path, {"far": settings}, look=False) as call:
-        with pytest.raises(ToolError, match="The MCP server far has been away for"):
+        with pytest.raises(ToolError, match="The MCP server far cannot be reached"):
             await call("mcp_resource", action="list", server="far")
 
 

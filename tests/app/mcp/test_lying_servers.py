@@ -111,7 +111,7 @@ async def test_a_secret_that_a_server_repeats_is_not_kept(tmp_path: Path):
     said = tmp_path / "home/logs/mcp/x/stderr.log"
 
     assert title == "[secret TOKEN]"
-    assert why == "its program ended with 1 [secret TOKEN] is no token"
+    assert why == "its program ended with 1: [secret TOKEN] is no token"
     assert said.stat().st_mode & 0o777 == 0o600
 
 

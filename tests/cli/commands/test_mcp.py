@@ -55,7 +55,7 @@ def test_a_server_is_added_shown_switched_and_removed(home: Path):
 def test_a_server_that_cannot_be_reached_stays_and_says_why(home: Path):
     said = typed(home, "mcp", "add", "dead", "--", "/does/not/exist")
 
-    assert "The MCP server dead has been away for" in said.err
+    assert "The MCP server dead cannot be reached" in said.err
     assert "dead · away · its program ended with 127" in typed(home, "mcp", "list").out
 
 

@@ -142,3 +142,27 @@ async def test_a_program_that_complains_without_end_fills_no_disk_and_its_last_w
     assert sum(path.stat().st_size for path in kept) <= 2 * LARGEST
     assert all("a secret word" not in path.read_text() for path in kept)
     assert kept[0].read_text().endswith("the last\n")
+
+
+async def test_a_program_that_the_wall_hides_is_named_with_the_way_out(tmp_path: Path):
+    program = tmp_path / "elsewhere" / "server"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+
+    async with programs(tmp_path) as made:
+        with pytest.raises(PlaceFailed, match=f"The wall hides {program}: .* `jail: false`"):
+            await made.start(Program(name="p", argv=(str(program),), workspace=str(tmp_path / "work")))
+
+
+async def test_what_the_wall_refused_is_known_once_a_program_has_ended(tmp_path: Path):
+    text = "python3 -c \"import os, urllib.request as r; r.urlopen('http://10.1.2.3/')\"; exit 3"
+
+    async with programs(tmp_path) as made:
+        for _ in range(2):
+            piped = await made.start(shell(tmp_path, text))
+            await piped.ended(10)
+            await piped.close()
+
+            assert piped.code == 3
+            assert piped.stopped == ("a connection to 10.1.2.3:80",)

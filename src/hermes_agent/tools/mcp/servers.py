@@ -45,8 +45,9 @@ class Away:
     def words(self, server: str, clock: Clock) -> str:
         """What a call of the server says."""
         pause, since = max(0.0, self.next_try - clock.monotonic()), clock.now() - self.since
+        away = f"has been away for {since:.0f} s" if since >= 1 else "cannot be reached"
         return (
-            f"The MCP server {server} has been away for {since:.0f} s ({self.why}). It is tried again in "
+            f"The MCP server {server} {away} ({self.why}). It is tried again in "
             f"{pause:.0f} s; `hermes mcp test {server}` tries it now."
         )
 

@@ -161,9 +161,10 @@ def _message(line: bytes) -> SessionMessage | None:
 
 
 def _last_words(program: Piped) -> str:
-    """How a program ended: its code, and the last line of what it said."""
+    """How a program ended: its code, the last line of what it said, and what the wall has to do with it."""
     code = "" if program.code is None else f" with {program.code}"
-    return f"its program ended{code} {program.last_words}".rstrip()
+    wall = f"; the wall stopped it: {'; '.join(program.stopped[:3])}" if program.stopped else ""
+    return f"its program ended{code}{': ' * bool(program.last_words)}{program.last_words}{wall}"
 
 
 async def _lines(program: Piped) -> AsyncIterator[bytes]:
