@@ -61,9 +61,7 @@ REPEAT = "-m pytest FILE::TEST, with the --randomly-seed that pytest printed"
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 AGAIN = ("--last-failed", "--last-failed-no-failures=none")
 MEASURED = Path(__file__).with_name("coverage.toml")
-"""What every run measures: core, agent and store, in the tests' own processes. The rest takes half as long again."""
-GROUND = ("tests/core", "tests/agent", "tests/store", "tests/runs", "tests/work")
-"""The tests that reach all of it. They run by themselves: measuring costs a third of a test's time."""
+"""What every run measures: core, agent and store, during the tests that reach them (`GROUND` in tests/conftest.py)."""
 RAISE = "test the lines named above; after ./check --full, .venv-dev/bin/python .ci/ratchet.py --raise records them"
 
 
@@ -90,7 +88,7 @@ def main() -> int:
     others, skipped = tests_elsewhere() if asked.full else ([], [])
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     compiling = subprocess.Popen(COMPILE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for gate in (*GATES, *tests(fast=asked.fast, covered=can_run_all and not asked.fast, full=asked.full), *others):
+    for gate in (*GATES, *tests(fast=asked.fast, covered=can_run_all and not asked.fast), *others):
         if gate.aloud:
             compiling.wait()
         if not any(outcome.stood for outcome in outcomes):  # What was cut short covered next to nothing.
@@ -98,19 +96,12 @@ def main() -> int:
     return report(outcomes, skipped)
 
 
-def tests(*, fast: bool, covered: bool, full: bool = False) -> list[Gate]:
+def tests(*, fast: bool, covered: bool) -> list[Gate]:
     """The tests, and the coverage where every one of them can run."""
     if not covered:
         return [suite("tests", PYTHON, fast=fast)]
-    measured = [*PYTHON, "-m", "coverage", "run"]
     coverage = Gate(title="coverage", command=[*PYTHON, ".ci/ratchet.py"], mend=RAISE)
-    if full:
-        return [suite("tests", measured), coverage]
-    return [
-        suite("ground", measured, GROUND),
-        coverage,
-        suite("tests", PYTHON, ["tests", *(f"--ignore={folder}" for folder in GROUND)]),
-    ]
+    return [suite("tests", [*PYTHON, "-m", "coverage", "run"]), coverage]
 
 
 def tests_elsewhere() -> tuple[list[Gate], list[str]]:
@@ -124,13 +115,13 @@ def tests_elsewhere() -> tuple[list[Gate], list[str]]:
     return gates, skipped
 
 
-def suite(title: str, python: Sequence[str], which: Sequence[str] = (), *, fast: bool = False) -> Gate:
+def suite(title: str, python: Sequence[str], *, fast: bool = False) -> Gate:
     """What failed beside others, on cores that they share, is run once more alone: many tests are about seconds."""
     workers = 3 + (os.cpu_count() or 1)  # half of the time of a test is waiting
-    together = [*python, "-m", "pytest", f"--numprocesses={workers}", "--dist=worksteal", *which]
+    together = [*python, "-m", "pytest", f"--numprocesses={workers}", "--dist=worksteal"]
     together += ["-m", "not slow"] if fast else []
     together += ["--color=yes"] if sys.stdout.isatty() else []
-    alone = [*python, "-m", "pytest", *AGAIN, *which]
+    alone = [*python, "-m", "pytest", *AGAIN]
     return Gate(title=title, command=together, mend=f"{python[0]} {REPEAT}", aloud=True, alone=alone)
 
 

@@ -9,8 +9,10 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 
+import coverage
 import hypothesis
 import pytest
 import wall
@@ -30,12 +32,44 @@ hypothesis.settings.load_profile("hermes")
 
 EXIT_SECONDS = 120
 GROUPS = "hermes-wall"
+GROUND = tuple(f"tests/{folder}/" for folder in ("core", "agent", "store", "runs", "work"))
+"""The tests that reach all that every check measures. It costs a third of a test's time: the others run without."""
+MEASURED = coverage.Coverage.current() if "COVERAGE_RCFILE" in os.environ else None
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes() -> None:
     """On a busy machine a worker may take longer than ten seconds to write down what it covered."""
     NodeManager.EXIT_TIMEOUT = EXIT_SECONDS
+    measure(False)  # This process runs no test.
+
+
+@pytest.hookimpl(trylast=True)  # after they were put into their random order
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Files with slow tests come first in each worker's share, so that none is left alone with one at the end."""
+    workers = getattr(config, "workerinput", {}).get("workercount", 0)
+    files = [list(file) for _, file in groupby(items, key=lambda item: item.path)]
+    slow = [file for file in files if any(item.get_closest_marker("slow") for item in file)]
+    quick = [file for file in files if file not in slow]
+    order: list[pytest.Item] = []
+    for worker in range(workers):
+        first, end = slow[worker::workers], len(items) * (worker + 1) // workers
+        while first or (quick and len(order) < end):
+            for some in filter(None, (first, quick)):
+                order += some.pop()
+    items[:] = order or items
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    measure(item.nodeid.startswith(GROUND))
+    return (yield)
+
+
+def measure(wanted: bool) -> None:
+    """Go on with the coverage of what is run in this process, or pause it."""
+    if MEASURED and wanted != (coverage.Coverage.current() is MEASURED):
+        (MEASURED.start if wanted else MEASURED.stop)()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

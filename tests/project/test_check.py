@@ -39,8 +39,7 @@ def test_when_all_is_well_the_exit_code_says_so(capsys: pytest.CaptureFixture[st
 
 
 def test_coverage_is_judged_only_where_every_test_runs():
-    assert [one.title for one in check.tests(fast=False, covered=True)] == ["ground", "coverage", "tests"]
-    assert [one.title for one in check.tests(fast=False, covered=True, full=True)] == ["tests", "coverage"]
+    assert [one.title for one in check.tests(fast=False, covered=True)] == ["tests", "coverage"]
     assert [one.title for one in check.tests(fast=True, covered=False)] == ["tests"]
     assert "not slow" in check.tests(fast=True, covered=False)[0].command
 
