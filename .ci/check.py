@@ -117,7 +117,7 @@ def tests_elsewhere() -> tuple[list[Gate], list[str]]:
 
 def suite(title: str, python: Sequence[str], *, fast: bool = False) -> Gate:
     """What failed beside others, on cores that they share, is run once more alone: many tests are about seconds."""
-    workers = 3 + (os.cpu_count() or 1)  # half of the time of a test is waiting
+    workers = 5 + (os.cpu_count() or 1)  # two thirds of the time of a test is waiting
     together = [*python, "-m", "pytest", f"--numprocesses={workers}", "--dist=worksteal"]
     together += ["-m", "not slow"] if fast else []
     together += ["--color=yes"] if sys.stdout.isatty() else []
