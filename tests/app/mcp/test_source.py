@@ -200,7 +200,7 @@ async def test_a_dead_server_costs_its_own_calls_alone(tmp_path: Path):
     dead = plain(command="/does/not/exist")
     async with calling(tmp_path, {"dead": dead, "fix": plain()}) as call:
         assert await call("mcp__fix__add", a=1, b=1) == "2"
-        with pytest.raises(ToolError, match=r"dead (?:has been away|cannot be reached) .*tried again in .*`hermes mcp test dead`"):
+        with pytest.raises(ToolError, match=r"dead .*tried again in .*`hermes mcp test dead`"):
             await call("mcp_resource", action="list", server="dead")
 
 
