@@ -126,7 +126,8 @@ def refuse_network(event: str, arguments: tuple[object, ...]) -> None:
 
 
 # What every check covers it covers in the tests' own processes, not in those that they start.
-if "COVERAGE_RCFILE" in os.environ and "PYTEST_XDIST_WORKER" in os.environ:
+hands_out = any(word.startswith("--numprocesses") for word in sys.argv)
+if "COVERAGE_RCFILE" in os.environ and ("PYTEST_XDIST_WORKER" in os.environ or not hands_out):
     os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
 
 sys.addaudithook(refuse_network)

@@ -40,7 +40,7 @@ async def dressed(spoken: Spoken, answer: Answer, dress: Dress) -> AsyncIterator
 
     server = await asyncio.start_server(once, "127.0.0.1", 0)
     async with server:
-        model.attach(Server(port=server.sockets[0].getsockname()[1]))
+        model.attach(Server(port=server.sockets[0].getsockname()[1], cut=print))
         async with asking(spoken, model, settings=ONCE) as talk:
             yield talk
 
