@@ -125,14 +125,11 @@ class Server:
         own = self.settings
         options = (pair for pair in zip(own.args, own.args[1:], strict=False) if _OPTION.fullmatch(pair[0]))
         pairs = chain(options, own.env.items(), own.headers.items())
-        words = [*own.args, own.url, *("=".join(pair) for pair in pairs)]
+        words = [HANDLE.sub("\0", each) for each in (*own.args, own.url, *("=".join(pair) for pair in pairs))]
         users = [part for word in words for user in _USER.findall(word) for part in (user, user.partition(":")[2])]
-        found = [
-            value
-            for name, value in chain(*map(_PAIR.findall, words))
-            if _TELLING.search(name) and not HANDLE.search(value)
-        ]
-        return tuple(sorted({*found, *users} - {""}, key=len, reverse=True))
+        found = [value for name, value in chain(*map(_PAIR.findall, words)) if _TELLING.search(name)]
+        plain = {each for each in (*found, *users) if each and "\0" not in each}
+        return tuple(sorted(plain, key=len, reverse=True))
 
 
 def servers_of(settings: Mapping[str, McpServerSettings], source: str = "") -> tuple[Server, ...]:
