@@ -36,6 +36,11 @@ def test_the_owner_s_key_may_be_left_out_where_others_come_in():
         (ANNA, {API_KEY: LONG}, "ANNA is not set"),
         (ANNA, {API_KEY: LONG, "ANNA": LONG}, "another name has the same key"),
         (ApiSettings(keys={"x": ApiKeySettings()}), {API_KEY: LONG}, "names no secret"),
+        (
+            ApiSettings(keys={"owner": ApiKeySettings(secret="X")}),
+            {API_KEY: LONG, "X": f"{LONG}x"},
+            "give this key another",
+        ),
     ],
 )
 def test_a_key_that_lets_nobody_in_safely_is_an_error(settings, values, words):

@@ -1,5 +1,6 @@
 """Trusted folders: what may count as a workspace's, and what is asked about again."""
 
+import json
 import os
 from pathlib import Path
 
@@ -135,3 +136,13 @@ def test_the_question_names_the_secrets_that_a_projects_servers_would_get(folder
 
     assert news is not None
     assert news.notice.text.count(".mcp.json: servers get B, OPENAI_API_KEY.") == 1
+
+
+def test_the_question_says_how_many_more_secrets_a_projects_servers_would_get(folders: TrustedFolders, work: Path):
+    named = " ".join(f"${{A{number}}}" for number in range(30))
+    (work / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": {"command": "x", "args": [named, "${TOKEN}"]}}}))
+
+    news = folders.news(str(work))
+
+    assert news is not None
+    assert "and 11 more, which is unusual." in news.findings[-1]

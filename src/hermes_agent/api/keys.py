@@ -54,6 +54,8 @@ def digest(key: str) -> bytes:
 def open_keys(settings: ApiSettings, secret: Callable[[str], str]) -> Keys:
     """Load the keys that the settings name. Raises `ConfigError` if there is none, one is too short, or two are
     equal."""
+    if API_OWNER in settings.keys:
+        raise ConfigError(f"api.keys.{API_OWNER}: that name stands for {API_KEY}; give this key another.")
     wanted: Mapping[str, tuple[str, Standing]] = {
         API_OWNER: (API_KEY, Standing.OWNER),
         **{name: (key.secret, key.standing) for name, key in settings.keys.items()},

@@ -334,7 +334,8 @@ def _speaking(root: Path, workspace: Path) -> Iterator[tuple[str, str]]:
 def _secrets(name: str, text: str) -> list[str]:
     """The secrets that the MCP servers of a project's file would get."""
     found = secrets_in(text) if name.rpartition("/")[2] == PROJECT_SERVERS else []
-    return [each[:80] for each in found[:MOST_NAMED]]
+    more = [f"and {len(found) - MOST_NAMED} more, which is unusual"] * (len(found) > MOST_NAMED)
+    return [each[:80] for each in found[:MOST_NAMED]] + more
 
 
 def _kept(text: str) -> str:

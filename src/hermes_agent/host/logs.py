@@ -27,7 +27,7 @@ class RotatedFile:
 
     def __init__(self, path: Path, redact: Callable[[str], str], *, largest: int = LARGEST, kept: int = KEPT) -> None:
         self.path, self._name = path, str(path)
-        self._redact = redact
+        self.redact = redact
         self._largest = largest
         self._kept = kept
         self._handle: int | None = None
@@ -35,7 +35,7 @@ class RotatedFile:
 
     def write(self, text: str) -> None:
         """Write lines without secrets, and an end of the last."""
-        line = (self._redact(text) + "\n").encode("utf-8", "backslashreplace")
+        line = (self.redact(text) + "\n").encode("utf-8", "backslashreplace")
         if self._torn:  # A disk that was full took the beginning of a line: the next one is a line of its own.
             line = b"\n" + line
         with suppress(OSError):

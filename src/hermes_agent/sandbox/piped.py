@@ -48,7 +48,7 @@ exit $code
 """Runs a program until it ends, and ends its group once the other end of a pipe is closed, as that of a process is that
 was killed."""
 HIDDEN = "The wall hides {}: `terminal.readable` shows it, `jail: false` lets this program out."
-_CHUNK, _LAST = 1 << 16, 200
+_CHUNK, _LAST, _EDGE = 1 << 16, 200, 1 << 13
 _numbers = itertools.count(1)
 
 
@@ -139,15 +139,16 @@ class Piped:
         kept = b""
         while chunk := await self._errors.read(_CHUNK):
             whole, _, kept = (kept + chunk).rpartition(b"\n")
-            if len(kept) > LONGEST_LINE:
-                whole, kept = kept, b""
+            if len(kept) > LONGEST_LINE:  # A secret at its end is whole only with what comes.
+                clean = self._log.redact(kept.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+                whole, kept = clean[:-_EDGE], clean[-_EDGE:]
             await self._keep(whole)
             await asyncio.sleep(len(chunk) / FASTEST)
         await self._keep(kept)
 
     async def _keep(self, said: bytes) -> None:
         if text := said.decode("utf-8", "replace").strip():
-            self.last_words = text.rpartition("\n")[2][:_LAST]
+            self.last_words = self._log.redact(text.rpartition("\n")[2])[:_LAST]
             await asyncio.to_thread(self._log.write, text)
 
 

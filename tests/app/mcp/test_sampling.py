@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.agent.agent import asks_approval
 from hermes_agent.app.mcp.sampling import SYSTEM
 from hermes_agent.app.opening import Options
 from hermes_agent.core.events import Asked
@@ -73,10 +74,11 @@ async def test_the_person_is_asked_first_where_it_says_so(tmp_path: Path):
         after = await here.tell("Think")
         asked = (await here.until(Asked, after)).event
         before = len(model.asked)
-        await here.tell(here.inbound("allow", answers=asked.question))
+        await here.tell(here.inbound("once", answers=asked.question))
         await here.ended(after)
 
     assert "wants to ask your model:\nuser: What is 2 + 2?" in asked.text
+    assert asks_approval(asked.question)  # A program answers questions for information, and approves by a right alone.
     assert (before, len(model.asked)) == (0, 1)
 
 

@@ -168,3 +168,38 @@ def test_a_secret_in_an_address_or_an_argument_is_saved_apart(home: Path) -> Non
     assert "${secret:MCP_FAR_1}@x.test/mcp?token=${secret:MCP_FAR_2}" in kept
     assert "pw12345678" not in kept and "abcdefgh12" not in kept and "sk-12345678" not in kept
     assert "as the secret MCP_NEAR_1" in said.err
+
+
+def test_no_server_takes_the_secret_of_another(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    own = {"command": "true", "args": ["--token", "first-12345678"], "env": {"API_KEY": "first-87654321"}}
+    other = {"command": "true", "args": ["--token", "other-12345678"], "env": {"API_KEY": "other-87654321"}}
+    file.write_text(json.dumps({"mcpServers": {"a-b": own, "a_b": other}}))
+
+    typed(home, "mcp", "import", str(file))
+
+    kept = (home / ".env").read_text()
+    assert all(f"{whose}-{number}" in kept for whose in ("first", "other") for number in ("12345678", "87654321"))
+    settings = (home / "config.yaml").read_text()
+    assert all(settings.count(f"${{secret:MCP_A_B_{name}}}") == 1 for name in ("1", "1_2", "API_KEY", "API_KEY_2"))
+
+
+def test_what_stands_for_a_secret_stays_as_it_is_and_an_address_too(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    program = {"command": "true", "args": ["${input:key}", "Bearer ${secret:K}"]}
+    servers = {"a": program, "b": {"url": "https://u:p@x.test/mcp?token=s"}}
+    file.write_text(json.dumps({"mcpServers": servers}))
+
+    typed(home, "mcp", "import", str(file))
+
+    settings = (home / "config.yaml").read_text()
+    assert "- ${secret:key}\n" in settings
+    assert "- Bearer ${secret:K}\n" in settings
+    assert "url: https://u:p@x.test/mcp?token=s" in settings
+    assert "b" in typed(home, "mcp", "list").out
+
+
+def test_a_file_without_servers_says_so(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "mcp.json").write_text("[1, 2]")
+
+    assert "names no servers" in typed(home, "mcp", "import", str(tmp_path / "mcp.json")).err

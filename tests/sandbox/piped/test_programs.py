@@ -166,3 +166,18 @@ async def test_what_the_wall_refused_is_known_once_a_program_has_ended(tmp_path:
 
             assert piped.code == 3
             assert piped.stopped == ("a connection to 10.1.2.3:80",)
+
+
+async def test_no_part_of_a_secret_is_kept_where_a_line_is_cut(tmp_path: Path):
+    long = "head -c 65530 /dev/zero | tr '\\0' x >&2; printf 'xx sec' >&2; sleep 0.3; printf 'ret ' >&2"
+    ends = "head -c 195 /dev/zero | tr '\\0' y >&2; echo ' secret' >&2"
+    async with programs(tmp_path) as made:
+        piped = await made.start(shell(tmp_path, f"{long}; echo >&2; {ends}"))
+        while await piped.read():
+            pass
+        await piped.close()
+    kept = (tmp_path / "home/records/p" / ERRORS).read_text()
+
+    assert " sec" not in kept
+    assert kept.count("hidden") == 2
+    assert piped.last_words.endswith("y hidd")

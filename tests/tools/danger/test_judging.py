@@ -124,7 +124,21 @@ def test_a_long_command_is_judged_in_time_that_grows_with_its_length(part: str) 
     assert time.process_time() - before < 5  # Seconds; what is not linear takes minutes.
 
 
-@pytest.mark.parametrize("text", [":(){ :|:& };:", "function b { b | b & }; b", "x=1; f () { sleep 1; f|f& }; f"])
+LONG = "b" * 130
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ":(){ :|:& };:",
+        "function b { b | b & }; b",
+        "x=1; f () { sleep 1; f|f& }; f",
+        f"{LONG}(){{ {LONG}|{LONG}& }}; {LONG}",
+        "while((((((((((((1)))))))))))) fork()",
+        f"while True: {'x = 1 and ' * 40} os.fork()",
+        "while 1; fork(",
+    ],
+)
 def test_a_function_that_only_calls_itself_twice_never_runs(text: str) -> None:
     assert judge(text, WALLED).blocked == "it is a fork bomb"
     assert judge(f"bash -c '{text}'", WALLED).blocked == "it is a fork bomb"

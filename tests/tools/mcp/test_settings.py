@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
+import msgspec
 import pytest
 
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.tools.mcp.settings import McpServerSettings, Server, resolved
+from hermes_agent.tools.mcp.settings import McpServerSettings, Server, from_json, resolved, secrets_in
 
 
 @pytest.mark.parametrize(
@@ -66,3 +69,29 @@ def test_a_sign_in_stays_on_https_whatever_the_secret_says():
 
     with pytest.raises(ConfigError, match="signing in needs https"):
         resolved(Server(name="s", settings=own), {"BASE": "http://x.test"}.get)
+
+
+@pytest.mark.parametrize(
+    ("entry", "names"),
+    [
+        ('["${A:-", "${B}"]', ["A", "B"]),
+        ('["${A:-${B}}", "${input:my-key}"]', ["A", "B", "my_key"]),
+        ('[["${Z:-", ["${A:-", "${B}"]], {"${C}": 1}]', ["A", "B", "C", "Z"]),
+        (r'["\u0024{A}", "$\u007bsecret:B\u007d"] // ${C}', ["A", "B"]),
+        ('["${workspaceFolder}/x", "$A", "{B}"]', []),
+    ],
+)
+def test_no_secret_of_a_file_hides_behind_another(entry: str, names: list[str]):
+    assert secrets_in(f'{{"mcpServers": {{"a": {{"command": "x", "args": {entry}\n}}}}}}') == names
+
+
+@pytest.mark.parametrize(
+    "text", [b'"' + b'\\"' * 200_000, b"/* " * 200_000, b'",' + b", " * 200_000, b"[" * 200_000, b'"\xff"']
+)
+def test_a_hostile_file_is_no_json_and_costs_no_time(text: bytes):
+    before = time.process_time()
+
+    with pytest.raises(msgspec.DecodeError):
+        from_json(text)
+
+    assert time.process_time() - before < 2  # Seconds; what is not linear takes hours.

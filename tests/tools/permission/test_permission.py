@@ -13,7 +13,7 @@ from hermes_agent.testing.clock import FakeClock
 from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.permission.permission import Permission
 from hermes_agent.tools.permission.remembered import RememberedFile
-from hermes_agent.tools.permission.requests import Allowed, Denied, NeedsApproval, Request, binding
+from hermes_agent.tools.permission.requests import Allowed, Denied, NeedsApproval, Request, binding, effect_of
 from hermes_agent.tools.settings import ApprovalSettings
 
 
@@ -367,3 +367,10 @@ async def test_what_is_remembered_holds_no_secret(tmp_path: Path) -> None:
     await remembered.add("k", tool="terminal", what="curl -u me:hunter2-hunter2 host", folder="/w")
 
     assert "curl -u me:[secret KEY] host" in (tmp_path / "approvals.yaml").read_text()
+
+
+def test_an_open_question_is_another_without_the_wall() -> None:
+    behind = replace(RISKY, wall="bubblewrap")
+
+    assert effect_of(behind) == effect_of(replace(behind, environment=lambda: "another"))
+    assert effect_of(behind) != effect_of(RISKY)

@@ -14,7 +14,16 @@ import msgspec
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.paths import read_small
-from hermes_agent.tools.mcp.settings import EDITOR, HANDLE, McpServerSettings, Server, from_json, secret_of, servers_of
+from hermes_agent.tools.mcp.settings import (
+    EDITOR,
+    HANDLE,
+    WORKSPACE,
+    McpServerSettings,
+    Server,
+    from_json,
+    secret_of,
+    servers_of,
+)
 
 PROJECT_SERVERS = ".mcp.json"
 LARGEST = 1 << 20
@@ -114,4 +123,4 @@ def _ours(value: object) -> str:
     def put(found: re.Match[str]) -> str:
         return f"${{{secret_of(found)}:-{found[2]}}}" if found[2] else f"${{secret:{secret_of(found)}}}"
 
-    return HANDLE.sub(put, str(value).replace("${workspaceFolder}", "."))
+    return HANDLE.sub(put, str(value).replace(WORKSPACE, "."))

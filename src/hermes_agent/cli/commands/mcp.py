@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import partial
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,6 +25,7 @@ from hermes_agent.host.config_edit import set_value, set_values, unset
 from hermes_agent.host.late import late
 from hermes_agent.host.loops import run as run_loop
 from hermes_agent.host.paths import current_folder
+from hermes_agent.host.secrets import SHORTEST_HIDDEN
 from hermes_agent.sandbox.jail import SECRET
 from hermes_agent.tools.mcp.settings import HANDLE, McpServerSettings, Server, check, secrets_in
 
@@ -136,7 +138,7 @@ def import_(surface: Surface, file: Path | None) -> None:
             _write(surface, server)
             needs = secrets_in(msgspec.json.encode(server.settings).decode())
             say(f"{server.name}: taken from {each.path}{', and gets the secrets ' * bool(needs)}{', '.join(needs)}")
-        for why in each.skipped:
+        for why in each.skipped or (() if each.servers else (f"{each.path} names no servers.",)):
             remark(why)
 
 
@@ -220,11 +222,11 @@ def _kept_apart(surface: Surface, server: Server) -> dict[str, Any]:
     """The address and the arguments of a server, with what is a secret in them saved as one."""
     url, args = server.settings.url, list(server.settings.args)
     for literal in replace(server, settings=replace(server.settings, env={}, headers={})).literals:
-        if literal in "\n".join((url, *args)):
-            secret = re.sub(r"\W", "_", f"MCP_{server.name}_{1 + url.count('${') + ''.join(args).count('${')}").upper()
-            surface.secrets.set(secret, literal)
-            url, *args = (each.replace(literal, f"${{secret:{secret}}}") for each in (url, *args))
-            remark(f"Saved what is a secret in the {'address' if url else 'arguments'} as the secret {secret}.")
+        if len(literal) >= SHORTEST_HIDDEN and literal in "\n".join((url, *args)):
+            what = f"what is a secret in the {'address' if url else 'arguments'}"
+            number = 1 + url.count("${") + "".join(args).count("${")
+            handle = _saved(surface, f"MCP_{server.name}_{number}", literal, what)
+            url, *args = (each.replace(literal, handle) for each in (url, *args))
     return {"url": url, "args": tuple(args)}
 
 
@@ -232,11 +234,18 @@ def _without_secrets(surface: Surface, server: str, values: Mapping[str, str]) -
     kept = dict(values)
     for name, value in values.items():
         if not HANDLE.search(value) and (SECRET.search(name.replace("-", "_")) or name.lower() in HEADERS):
-            secret = re.sub(r"\W", "_", f"MCP_{server}_{name}").upper()
-            surface.secrets.set(secret, value)
-            kept[name] = f"${{secret:{secret}}}"
-            remark(f"Saved the value of {name} as the secret {secret}.")
+            kept[name] = _saved(surface, f"MCP_{server}_{name}", value, f"the value of {name}")
     return kept
+
+
+def _saved(surface: Surface, name: str, value: str, what: str) -> str:
+    """Save a value as a secret of this name, or with a number where another has it; what stands for it."""
+    name = re.sub(r"\W", "_", name).upper()
+    names = chain((name,), (f"{name}_{number}" for number in count(2)))
+    free = next(each for each in names if surface.secrets.get(each) in ("", value))
+    surface.secrets.set(free, value)
+    remark(f"Saved {what} as the secret {free}.")
+    return f"${{secret:{free}}}"
 
 
 def _text(value: Plain | tuple[str, ...]) -> str:

@@ -22,12 +22,17 @@ from hermes_agent.host.schema import section, setting
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 EDITOR = "the editor"
 """The source of a server that an editor gives for one session."""
-HANDLE = re.compile(r"\$\{(?:secret:|env:|input:)?([A-Za-z_][\w-]*)(?::-([^}]*))?\}")
+_BEGIN = r"\$\{(?:secret:|env:|input:)?([A-Za-z_][\w-]*)"
+HANDLE = re.compile(_BEGIN + r"(?::-([^}]*))?\}")
 """A secret in a server's settings: `${secret:NAME}`, or `${NAME:-usual}` and `${input:name}` as other
 programs write it."""
+_NAMED = re.compile(_BEGIN + r"(?=:-|\})")
+WORKSPACE = "${workspaceFolder}"
+"""No secret: where VS Code starts a server."""
 
-_ASIDE = re.compile(rb'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_LAST_COMMA = re.compile(rb'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])')
+_STRING = rb'("(?:[^"\\]|\\.)*+"?)'
+_ASIDE = re.compile(_STRING + rb"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_LAST_COMMA = re.compile(_STRING + rb"|,(?=\s*+[\]}])", re.DOTALL)
 
 HIDDEN = "[hidden]"
 _TELLING = re.compile(
@@ -120,14 +125,11 @@ class Server:
         own = self.settings
         options = (pair for pair in zip(own.args, own.args[1:], strict=False) if _OPTION.fullmatch(pair[0]))
         pairs = chain(options, own.env.items(), own.headers.items())
-        words = [*own.args, own.url, *("=".join(pair) for pair in pairs)]
+        words = [HANDLE.sub("\0", each) for each in (*own.args, own.url, *("=".join(pair) for pair in pairs))]
         users = [part for word in words for user in _USER.findall(word) for part in (user, user.partition(":")[2])]
-        found = [
-            value
-            for name, value in chain(*map(_PAIR.findall, words))
-            if _TELLING.search(name) and not HANDLE.search(value)
-        ]
-        return tuple(sorted({*found, *users} - {""}, key=len, reverse=True))
+        found = [value for name, value in chain(*map(_PAIR.findall, words)) if _TELLING.search(name)]
+        plain = {each for each in (*found, *users) if each and "\0" not in each}
+        return tuple(sorted(plain, key=len, reverse=True))
 
 
 def servers_of(settings: Mapping[str, McpServerSettings], source: str = "") -> tuple[Server, ...]:
@@ -163,14 +165,18 @@ def secret_of(found: re.Match[str]) -> str:
 def from_json(content: bytes) -> Any:  # noqa: ANN401 - what a file holds
     """JSON, also with the comments and last commas that VS Code allows. Raises `msgspec.DecodeError`."""
     without = _ASIDE.sub(lambda found: found[1] or b"", content)
-    return msgspec.json.decode(_LAST_COMMA.sub(lambda found: found[1] or b"", without))
+    try:
+        return msgspec.json.decode(_LAST_COMMA.sub(lambda found: found[1] or b"", without))
+    except (RecursionError, UnicodeDecodeError) as error:
+        raise msgspec.DecodeError(str(error)) from error
 
 
 def secrets_in(text: str) -> list[str]:
-    """The secrets that the servers of a file would get, whatever way its JSON writes their names."""
+    """The secrets that the servers of a file would get, whatever way its JSON writes their names: also those in the
+    usual value of another."""
     with suppress(msgspec.DecodeError):
         text = msgspec.json.encode(from_json(text.encode())).decode()
-    return sorted({secret_of(found) for found in HANDLE.finditer(text)})
+    return sorted({secret_of(found) for found in _NAMED.finditer(text.replace(WORKSPACE, "."))})
 
 
 def resolved(server: Server, secret: Callable[[str], str]) -> McpServerSettings:

@@ -134,8 +134,8 @@ def binding(request: Request) -> str:
 
 
 def effect_of(request: Request) -> str:
-    """The same hash in whatever environment."""
-    return _bound(request, "")
+    """The same hash in whatever environment, behind the same wall."""
+    return _bound(request, request.wall)
 
 
 def _bound(request: Request, environment: str) -> str:
