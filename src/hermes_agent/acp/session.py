@@ -50,8 +50,7 @@ SERVER_OPTIONS: Named = {
     "always": ("allow_always", "Always use exactly these"),
     "deny": ("reject_once", "Do not use them"),
 }
-FOLDERS = "\n\n[This session works in these folders too: {}. File tools read and change files there. \
-Commands behind the wall do not see them: one that needs them runs with `outside`.]"
+FOLDERS = "\n\n[This session works in these folders too: {}]"
 SERVERS = "May I use the MCP servers of this editor here? They start behind the wall:\n{}"
 
 

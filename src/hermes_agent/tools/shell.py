@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
@@ -17,6 +17,7 @@ from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.late import Needs
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, Place, PlaceFailed, Running
+from hermes_agent.tools.files.buffers import Buffers
 from hermes_agent.tools.output import REWRITTEN, Caps, Covers, Hiding, caps_of, cleaned, hiding_of, shown_output
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import TerminalSettings
@@ -114,10 +115,16 @@ class ShellTools:
     removes secrets from their saved output."""
 
     def __init__(
-        self, *, place: Place, settings: TerminalSettings, caps: Caps | None = None, hiding: Hiding | None = None
+        self,
+        *,
+        place: Place,
+        settings: TerminalSettings,
+        caps: Caps | None = None,
+        hiding: Hiding | None = None,
+        folders: Callable[[str], tuple[str, ...]] = lambda _: (),
     ) -> None:
         caps = caps or Caps()
-        self._place = place
+        self._place, self._folders = place, folders
         self._settings, self.outside = settings, Outside(place)
         self._caps = Caps(max_bytes=caps.max_bytes - MARGIN, max_lines=caps.max_lines - 5)
         self._covers = Covers(hiding or Hiding())
@@ -160,6 +167,7 @@ class ShellTools:
         wanted = Command(
             text=command,
             folder=context.workspace,
+            folders=self._folders(context.session),
             workdir=workdir,
             shell=group,
             keeps=not (background or read_only or pty),
@@ -380,4 +388,5 @@ def _joined(output: str, last: str) -> str:
 def shell_tools(needs: Needs) -> ShellTools:
     """Factory of the toolset `shell`."""
     place, settings = needs.get(Place), needs.get(TerminalSettings)
-    return ShellTools(place=place, settings=settings, caps=caps_of(needs), hiding=hiding_of(needs))
+    folders = needs.get(Buffers).folders
+    return ShellTools(place=place, settings=settings, caps=caps_of(needs), hiding=hiding_of(needs), folders=folders)
