@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.acp.transport import LONGEST_LINE, MOST_WAITING, StdioTransport, wrong_with
-from hermes_agent.providers.demo.script import Call, Heard, Say
+from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say
 from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.acp.editor import LIMIT, Json, Raw, lines, raw
@@ -214,10 +214,12 @@ async def test_a_slow_reader_delays_no_run_and_loses_no_word(tmp_path: Path):
 async def test_a_prompt_can_be_cancelled_after_a_load_that_was_withdrawn(tmp_path: Path):
     (tmp_path / "work").mkdir()
 
+    long = Answer(pieces=(Say("word " * 250_000),), pace=Pace(characters=10_000))
+
     def script(heard: Heard) -> Json:
         if heard.messages[-1].text == "Once more":
             return Say("Yes.")
-        return Hang() if spoken(heard) else Say("word " * 250_000)
+        return Hang() if spoken(heard) else long
 
     async with serving(openai_model(script, keys=())) as server:
         home = settle_home(tmp_path / "home", server.url)
