@@ -41,6 +41,16 @@ LINE_END = r"[\r\n]+"
 _NESTED = r"\((?:[^()\\]|\\.)*[+*}](?:[^()\\]|\\.)*\)[+*{]"
 
 
+async def _start(place: Place, exec_id: str, command: Command) -> Running:
+    try:
+        return await place.start(exec_id, command)
+    except AlreadyStarted as error:
+        found = await place.attach(exec_id)
+        if found is None:
+            raise PlaceFailed("The command could not be started; try again.") from error
+        return found
+
+
 async def _kept(covers: Covers, running: Running) -> bool:
     """Mask the output until the end; whether the command may have talked to anybody."""
     await covers.keep(running)
@@ -227,16 +237,7 @@ class ShellTools:
         if context.attach and (found := await attached(self._place, exec_id, context)) is not None:
             return found
         with told_meanwhile(self._place, context):
-            return await started(self._start(exec_id, command), self._stop, name=exec_id)
-
-    async def _start(self, exec_id: str, command: Command) -> Running:
-        try:
-            return await self._place.start(exec_id, command)
-        except AlreadyStarted as error:
-            found = await self._place.attach(exec_id)
-            if found is None:
-                raise PlaceFailed("The command could not be started; try again.") from error
-            return found
+            return await started(_start(self._place, exec_id, command), self._stop, name=exec_id)
 
     async def _finish(self, running: Running, context: CallContext, seconds: float) -> Answer:
         try:
