@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,9 @@ from acp import RequestError
 
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.faults import Hang, Status
+from hermes_agent.testing.model_servers import openai_model, serving
 from tests.acp.editor import editor, near
-from tests.app.place import counting, spoken
+from tests.app.place import counting, settle_home, spoken
 
 
 async def test_a_prompt_is_answered_in_pieces_and_ends_its_turn(tmp_path: Path):
@@ -154,13 +154,14 @@ async def test_twenty_sessions_of_one_connection_stay_apart(tmp_path: Path):
 
 
 async def test_what_is_wrong_with_the_settings_is_said_in_the_thread(tmp_path: Path):
-    async with editor(tmp_path, counting) as place:
-        await place.say(await place.begin(), "Hi")
-    with (tmp_path / "home/config.yaml").open("a") as file:
-        file.write("agnet: {}\n")
-    async with near(place.home, place.work) as again:
-        session = await again.begin()
-        with suppress(RequestError):  # Its model server is gone.
+    async with serving(openai_model(counting, keys=())) as server:
+        home = settle_home(tmp_path / "home", server.url)
+        async with near(home.root, tmp_path) as place:
+            await place.say(await place.begin(), "Hi")
+        with (tmp_path / "home/config.yaml").open("a") as file:
+            file.write("agnet: {}\n")
+        async with near(home.root, tmp_path) as again:
+            session = await again.begin()
             await again.say(session, "Hi")
 
     assert "agnet" in again.client.text(session)

@@ -13,7 +13,7 @@ from hermes_agent.core.chat import Conversation, Principal, Standing
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.model_servers import openai_model, serving
-from tests.acp.editor import Client, Json, choosing, editor, near, opened
+from tests.acp.editor import Client, Json, Place, choosing, editor, near, opened
 from tests.app.place import another, counting, settle_home, spoken
 
 CHANNEL = "gateway:\n  channels:\n    telegram: {owners: ['7'], members: ['8']}\n"
@@ -115,13 +115,91 @@ async def test_other_folders_of_a_thread_are_its_own_and_the_model_is_told_of_th
         written, asked = list(other.iterdir()), list(client.asked)
         told = str(other).encode() in place.server.exchanges[0].request.body
         await place.say(await place.begin(), "Write")
-        with pytest.raises(RequestError, match="holds the system"):
-            await place.agent.new_session(cwd=str(place.work), mcp_servers=[], additional_directories=["/etc"])
 
     assert (len(written), asked, told) == (1, [], True)
     assert len(client.asked) == 1
     assert client.text(own, "user_message_chunk") == ""
     assert list(other.iterdir()) == written
+
+
+def reached(updates: list[Json]) -> str:
+    return "".join(each.content.text for update in updates for each in update.content or () if each.type == "content")
+
+
+@pytest.mark.parametrize("jail", ["bubblewrap", "landlock"])
+async def test_commands_behind_the_wall_see_the_other_folders_of_their_thread(tmp_path: Path, jail: str):
+    other = tmp_path / "other"
+    (other / "made").mkdir(parents=True)
+    (other / "tea.txt").write_text("green")
+    command = f"cat {other}/tea.txt {other}/home/.env; echo tea > {other}/made/shell"
+    calls = [
+        Call("terminal", {"command": command}),
+        Call("execute_code", {"code": f"open('{other}/made/code', 'w').write(open('{other}/tea.txt').read())"}),
+    ]
+
+    def script(heard: Heard) -> Json:
+        answered = len([each for each in heard.messages if each.role == "tool"])
+        return calls[answered] if answered < len(calls) else Say("Over.")
+
+    (tmp_path / "work").mkdir()
+    async with serving(openai_model(script, keys=())) as server:
+        home = settle_home(other / "home", server.url, f"terminal: {{jail: {jail}}}\n")
+        (home.root / ".env").write_text("KEY=secret-of-hermes")
+        async with opened(home.root, tmp_path / "work", Client(), server) as place:
+            given = {"cwd": str(place.work), "mcp_servers": []}
+            own = (await place.agent.new_session(**given, additional_directories=[str(other)])).session_id
+            await place.say(own, "Go")
+            seen, made = reached(place.client.of(own, "tool_call_update")), sorted((other / "made").iterdir())
+            for each in made:
+                each.unlink()
+            bare = await place.begin()
+            await place.say(bare, "Go")
+            hidden = reached(place.client.of(bare, "tool_call_update"))
+
+    assert "green" in seen
+    assert "secret-of-hermes" not in seen
+    assert [each.name for each in made] == ["code", "shell"]
+    assert "green" not in hidden
+    assert not list((other / "made").iterdir())
+
+
+def not_to_be_given(folder: Path) -> dict[str, str]:
+    """Folders that no session may have, each also behind a link, and why."""
+    wide = ["/", "/etc", "/tmp", "/home", f"{folder}/person", str(folder), f"{folder}/work/../person"]
+    person = [f"person/{each}" for each in (".ssh", ".hermes", ".hermes/skills", ".hermes-other", ".aws")]
+    closed = [f"{folder}/{each}" for each in (*person, "home", "home/skills")]
+    for each in (*closed, f"{folder}/work"):
+        Path(each).mkdir(parents=True, exist_ok=True)
+    refused = dict.fromkeys(wide, "all of a home") | dict.fromkeys(closed, "is closed")
+    for number, path in enumerate([*refused]):
+        (link := folder / f"work/link{number}").symlink_to(path)
+        refused[str(link)] = refused[path]
+    return refused
+
+
+async def opening(place: Place, folders: list[str], session: str = "") -> object:
+    given = {"cwd": str(place.work), "mcp_servers": [], "additional_directories": folders}
+    try:
+        if session:
+            return await place.agent.resume_session(**given, session_id=session)
+        return await place.agent.new_session(**given)
+    except RequestError as error:
+        return error
+
+
+async def test_folders_that_commands_may_not_have_are_no_other_folders_of_a_thread(tmp_path: Path):
+    refused, work, client = not_to_be_given(tmp_path), tmp_path / "work", Client()
+    async with serving(openai_model(counting, keys=())) as server:
+        home = settle_home(tmp_path / "home", server.url).root
+        async with opened(home, work, client, server, HOME=f"{tmp_path}/person") as place:
+            given = [[str(work), path] for path in refused]
+            made = await asyncio.gather(*(opening(place, each) for each in given))
+            session = await place.begin()
+            made.append(await opening(place, given[-1], session))
+
+    for (path, why), said in zip([*refused.items(), list(refused.items())[-1]], made, strict=True):
+        assert isinstance(said, RequestError), path
+        assert why in str(said)
 
 
 async def test_a_closed_session_takes_no_prompt_until_it_is_resumed(tmp_path: Path):

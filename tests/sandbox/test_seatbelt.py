@@ -22,6 +22,7 @@ def cell(tmp_path: Path) -> Cell:
         files=("exit",),
         kept=None,
         workspace=str(work),
+        folders=(f"{tmp_path}/other",),
         session=tmp_path / "session",
         launch=partial(Watcher().launch, tmp_path),
     )
@@ -34,6 +35,7 @@ def test_what_is_closed_stands_behind_what_holds_it(cell: Cell) -> None:
     assert said.startswith("(version 1)\n(deny default)\n")
     assert '(allow file-read* (subpath "/usr"))' in said
     written = said.index(f'(allow file-read* file-write* (subpath "{work}"))')
+    assert f'(allow file-read* file-write* (subpath "{cell.folders[0]}"))' in said
     assert written < said.index(f'(deny file* (subpath "{work}/.ssh"))')
     assert f'(allow file-read* file-write-data (literal "{cell.folder}/exit"))' in said
 

@@ -50,8 +50,7 @@ SERVER_OPTIONS: Named = {
     "always": ("allow_always", "Always use exactly these"),
     "deny": ("reject_once", "Do not use them"),
 }
-FOLDERS = "\n\n[This session works in these folders too: {}. File tools read and change files there. \
-Commands behind the wall do not see them: one that needs them runs with `outside`.]"
+FOLDERS = "\n\n[This session works in these folders too: {}]"
 SERVERS = "May I use the MCP servers of this editor here? They start behind the wall:\n{}"
 
 
@@ -72,7 +71,7 @@ class EditorSession(Thread):
         self.options, self.questions = SessionOptions(self), Questions(self)
         self.servers: Sequence[EditorServer] = ()
         self.folders: Sequence[str] = ()
-        self._prompts: dict[asyncio.Task[schema.PromptResponse | HermesError], asyncio.Future[None]] = {}
+        self._prompts: set[asyncio.Task[schema.PromptResponse | HermesError]] = set()
         self._own: set[int] = set()
         self._watching: asyncio.Task[None] | None = None
         self._number, self._moved = 0, asyncio.Event()
@@ -137,10 +136,10 @@ class EditorSession(Thread):
 
     def cancel(self) -> None:
         """Cancel the prompts under way."""
-        for work, waiting in self._prompts.items():
+        for each in self._prompts:
             self.questions.withdraw()
-            work.cancel()
-            waiting.get_loop().call_later(STOP_SECONDS, waiting.cancel)
+            each.cancel()
+            asyncio.get_running_loop().call_later(STOP_SECONDS, each.cancel)  # Without the end of what stops its run.
 
     async def _watch(self) -> None:
         try:
@@ -185,13 +184,13 @@ class EditorSession(Thread):
     async def prompt(self, blocks: Sequence[Block]) -> schema.PromptResponse:
         """Answer a prompt. Raises `HermesError`; a cancelled one is always answered within two seconds."""
         work = spawn(self._outcome(blocks), name=f"prompt in {self.record.id}")
-        self._prompts[work] = waiting = asyncio.get_running_loop().create_future()
+        self._prompts.add(work)
         try:
-            await asyncio.wait((work, waiting), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((work,))
         finally:
-            del self._prompts[work]
+            self._prompts.discard(work)
             work.cancel()
-        if not work.done() or work.cancelled():
+        if work.cancelled():
             return schema.PromptResponse(stop_reason="cancelled")
         if isinstance(found := work.result(), HermesError):
             raise found

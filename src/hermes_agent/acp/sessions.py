@@ -29,11 +29,13 @@ from hermes_agent.app.tool_sources import EditorServer
 from hermes_agent.core.chat import Conversation
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.mandate import Work
+from hermes_agent.host.late import late
 
 T = TypeVar("T", bound=BaseModel)
 PAGE, LOOKED = 50, 200
 """Sessions of a page, and those that are looked at at once."""
 CLOSED = "The session {session} is not open here: `session/load` or `session/resume` opens it."
+OTHERS = "hermes_agent.app.places:other_folders"
 Opening: TypeAlias = (
     schema.NewSessionRequest | schema.LoadSessionRequest | schema.ResumeSessionRequest | schema.ForkSessionRequest
 )
@@ -89,8 +91,8 @@ class Sessions:
             if (session := self._sessions.get(record.id)) is None:
                 self._count += 1
                 session = EditorSession(self.system, self._editor, record, f"{self._ids}:{self._count}")
-            session.servers, session.folders = _servers(request), request.additional_directories or ()
-            await asyncio.to_thread(self.system.buffers.add, record.id, session.folders)
+            session.servers, session.folders = _servers(request), await self._others(request)
+            self.system.buffers.add(record.id, session.folders)
             if self.system.settings.acp.editor_buffers and self._editor.has_buffers:
                 self.system.buffers.put(record.id, partial(self._editor.read, record.id))
             await session.open(shows=shows)
@@ -98,6 +100,13 @@ class Sessions:
             options, modes = await session.options.state()
         session.options.refresh()  # Its first step comes when the answer is queued: from here to there nothing waits.
         return kind(session_id=record.id, config_options=options, modes=modes)
+
+    async def _others(self, request: Opening) -> tuple[str, ...]:
+        """The real paths of the folders besides the workspace. Raises `HermesError` for one that may not be."""
+        if not (named := request.additional_directories):
+            return ()
+        settings = self.system.settings.terminal
+        return await asyncio.to_thread(lambda: late(OTHERS)(self.system.home, settings, named))
 
     async def list(self, request: schema.ListSessionsRequest) -> schema.ListSessionsResponse:
         """The person's sessions, in one folder or all, the one used last first."""

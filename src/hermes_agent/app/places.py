@@ -13,13 +13,13 @@ from pathlib import Path
 
 from hermes_agent.app.settings import API_PORT, WEBHOOK_PORT
 from hermes_agent.host.late import late
-from hermes_agent.host.paths import Home, card_workspaces
-from hermes_agent.sandbox.jail import QUIET, is_apart, jail_of, jail_or_none, scrubbed, toolchains
+from hermes_agent.host.paths import Home, card_workspaces, environment
+from hermes_agent.sandbox.jail import QUIET, check_workspace, is_apart, jail_of, jail_or_none, scrubbed, toolchains
 from hermes_agent.sandbox.network import Network
 from hermes_agent.sandbox.place import NO_WALL, PLACES, Command, Place, PlaceFailed
 from hermes_agent.sandbox.seccomp import is_supported
 from hermes_agent.sandbox.traffic import Callers
-from hermes_agent.sandbox.walls import CREDENTIAL_FILES, CREDENTIAL_FOLDERS, SYSTEM, SYSTEM_CREDENTIALS, Walls
+from hermes_agent.sandbox.walls import CREDENTIAL_FILES, CREDENTIAL_FOLDERS, SYSTEM, SYSTEM_CREDENTIALS, Walls, real
 from hermes_agent.tools.settings import TerminalSettings
 from hermes_agent.tools.starting import LENT_IN
 from hermes_agent.tools.web.pages import Addresses
@@ -155,6 +155,17 @@ def walls(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) 
         memory_mb=settings.memory_mb or _half_of_memory(),
         session_mb=settings.session_mb,
     )
+
+
+def other_folders(home: Home, settings: TerminalSettings, folders: Sequence[str]) -> tuple[str, ...]:
+    """The real paths of folders that a session may work in besides its workspace, also behind the wall. Raises
+    `PlaceFailed` for one that holds a home, the system, or what is everybody's, and one that is closed. Blocks."""
+    shown, found = walls(home, settings, environment()), tuple(map(real, folders))
+    for each in found:
+        if not is_apart(each, shown.person):
+            raise PlaceFailed(f"{each} holds the system, or all of a home: name the folder in it.")
+        check_workspace(each, shown)
+    return found
 
 
 def _absolute(paths: Iterable[str]) -> tuple[str, ...]:

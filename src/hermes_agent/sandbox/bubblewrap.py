@@ -99,12 +99,12 @@ class Bubblewrap:
         mounts: dict[str, Sequence[str]] = {path: _tmpfs(path, size) for path in ("/tmp", *PRIVATE)}
         mounts["/dev"] = ["--dev", "/dev"]
         mounts["/dev/shm"] = [*_tmpfs("/dev/shm", size), "--remount-ro", "/dev"]
-        shown = dict(walls.shown(cell.workspace if cell else ""))
+        shown = dict(walls.shown(*(cell.works_in if cell else ())))
         if cell is not None:
             home = cell.session / "home"
             mounts["/tmp"] = ["--bind", str(cell.session / "tmp"), "/tmp"]
             where = os.path.realpath(self._home(home))
-            if walls.access(where, cell.workspace) == "none":
+            if walls.access(where, *cell.works_in) == "none":
                 mounts[where] = ["--bind", str(home), where]
             if walls.caches:
                 shown[os.path.realpath(cell.caches(walls))] = "write"

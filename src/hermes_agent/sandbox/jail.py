@@ -141,10 +141,10 @@ DROPPED = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DI
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """What one command has beyond the walls: `folder` (its record, where only `files` may be written and nothing
-    replaced), its kept shell, the session's workspace, and files lent to it for reading. `session` is the folder of
-    what the commands of one session share: `tmp` (their /tmp) and `home`. `launch` calls what starts the program, in a
-    thread of its own where handlers answer for system calls; `connections` are those for the network. None: nobody
-    watches, and the jail closes it. `passed` are descriptors that it inherits."""
+    replaced), its kept shell, the session's workspace and other `folders`, and files lent to it for reading. `session`
+    is the folder of what the commands of one session share: `tmp` (their /tmp) and `home`. `launch` calls what starts
+    the program, in a thread of its own where handlers answer for system calls; `connections` are those for the network.
+    None: nobody watches, and the jail closes it. `passed` are descriptors that it inherits."""
 
     folder: Path
     files: tuple[str, ...]
@@ -152,9 +152,15 @@ class Cell:
     workspace: str
     session: Path
     launch: Callable[[tuple[Handler, ...], Callable[[], Child]], Child]
+    folders: tuple[str, ...] = ()
     lent: tuple[str, ...] = ()
     connections: tuple[Handler, ...] = ()
     passed: tuple[int, ...] = ()
+
+    @property
+    def works_in(self) -> tuple[str, ...]:
+        """The workspace and the other folders."""
+        return self.workspace, *self.folders
 
     def borrows(self, walls: Walls) -> list[Path]:
         """The files that it is lent, of those allowed by the walls."""
@@ -175,7 +181,7 @@ class Cell:
     def _fill(self, home: Path, walls: Walls, *, links_all: bool) -> None:
         if walls.person:
             (home / GIT_CONFIGS[0]).write_text(git_config(walls.person))
-        own, named = f"{walls.person}/", (*walls.readable, *walls.writable, self.workspace)
+        own, named = f"{walls.person}/", (*walls.readable, *walls.writable, *self.works_in)
         for name in (name for name in named if walls.person and name.startswith(own)):
             link, to = home / name.removeprefix(own), realpath(name)
             if links_all or to != name:

@@ -68,7 +68,7 @@ class Landlock:
     def launch(self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
         """See `Jail`. A thread restricts itself irrevocably and then starts the program."""
         home = cell.prepare(self.walls, links_all=True)
-        shown = self.walls.shown(cell.workspace)
+        shown = self.walls.shown(*cell.works_in)
         person = self.walls.person
         place = person if person and shown.get(os.path.realpath(person)) == "write" else str(home)
         env = cell.variables(self.walls, env, home=place, temporary=str(cell.session / "tmp"))
@@ -78,7 +78,7 @@ class Landlock:
         @lru_cache(64)  # programs change several things of one file
         def may_change(path: str) -> bool:
             is_own = any(path == each or path.startswith(f"{each}/") for each in own)
-            return is_own or self.walls.access(path, cell.workspace) == "write"
+            return is_own or self.walls.access(path, *cell.works_in) == "write"
 
         def start(argv: Sequence[str]) -> Child:
             begin = partial(start_detached, argv, cwd="/", env=env, stdin=stdin, out=out, passed=cell.passed)

@@ -40,6 +40,7 @@ class Command:
     stores it. `lent` are files of this machine that this command alone may read, despite any walls. `limit` is a
     time limit in seconds, which the place itself enforces on everything that it started, also where the starting
     program is gone (0: none); processes left at its own end go on. `outside`: a person let it run outside the wall.
+    `folders` are others that it works in, by their real paths; places that are not this machine have none of them.
     """
 
     text: str
@@ -50,6 +51,7 @@ class Command:
     background: bool = False
     pty: bool = False
     watch: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
     lent: tuple[str, ...] = ()
     limit: float = 0.0
     outside: bool = False

@@ -63,7 +63,7 @@ def profile(cell: Cell, walls: Walls) -> str:
 
 
 def _rules(cell: Cell, walls: Walls) -> Iterator[str]:
-    for path, access in walls.shown(cell.workspace).items():
+    for path, access in walls.shown(*cell.works_in).items():
         yield RULES[access].format(_quoted(path))
     caches = [cell.caches(walls)] if walls.caches else []
     for folder in (str(cell.session / "tmp"), str(cell.session / "home"), *caches):

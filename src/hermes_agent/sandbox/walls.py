@@ -103,12 +103,12 @@ class Walls:
     session_mb: int = 0
     __hash__ = object.__hash__  # the lists may be long; what is derived from them is kept for each object
 
-    def access(self, path: str, workspace: str) -> Access:
-        """What a command in this workspace may do with the file or folder at `path`, a real path that may not exist."""
-        named, root = _named(self), real(workspace)
-        is_open = self._opens(root)
+    def access(self, path: str, *folders: str) -> Access:
+        """What a command that works in these folders may do with the file or folder at `path`, a real path that may
+        not exist."""
+        named, own = _named(self), set(filter(self._opens, map(real, folders)))
         while True:
-            if path == root and is_open:
+            if path in own:
                 return "write"
             if path in named:
                 return named[path]
@@ -128,12 +128,11 @@ class Walls:
             path = path.rpartition("/")[0] or "/"
         return path in own or named.get(path) != "none"
 
-    def shown(self, workspace: str = "") -> Mapping[str, Access]:
-        """Each named path and its access, the workspace among them; real paths, parents first."""
-        named, root = dict(_named(self)), real(workspace) if workspace else ""
-        if root and self.opens(root):
-            named[root] = "write"
-        named |= dict.fromkeys(mounted(self), "none")
+    def shown(self, *folders: str) -> Mapping[str, Access]:
+        """Each named path and its access, the folders of the work among them; real paths, parents first."""
+        named = dict(_named(self))
+        named.update(dict.fromkeys(filter(self.opens, map(real, folders)), "write"))
+        named.update(dict.fromkeys(mounted(self), "none"))
         return dict(sorted(named.items(), key=lambda item: item[0].count("/") if item[0] != "/" else 0))
 
 

@@ -19,6 +19,7 @@ from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.late import Needs
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed, Running
+from hermes_agent.tools.files.buffers import Buffers
 from hermes_agent.tools.output import Caps, Covers, Hiding, caps_of, cleaned, hiding_of
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import CodeSettings
@@ -188,9 +189,15 @@ class CodeTools:
     """The toolset `code` (`execute_code`): runs Python in `place`. `hiding` removes secrets from saved output."""
 
     def __init__(
-        self, *, place: Place, settings: CodeSettings, caps: Caps | None = None, hiding: Hiding | None = None
+        self,
+        *,
+        place: Place,
+        settings: CodeSettings,
+        caps: Caps | None = None,
+        hiding: Hiding | None = None,
+        folders: Callable[[str], tuple[str, ...]] = lambda _: (),
     ) -> None:
-        self._place = place
+        self._place, self._folders = place, folders
         self._settings = settings
         self._caps = caps or Caps()
         self._covers = Covers(hiding or Hiding())
@@ -207,7 +214,13 @@ class CodeTools:
         seconds = self._seconds(timeout, context)
         mark = f"tool-{os.urandom(12).hex()} "
         text = command(program(code, mark), mark.strip())
-        wanted = Command(text=text, folder=context.workspace, background=True, limit=seconds + SPARE_SECONDS)
+        wanted = Command(
+            text=text,
+            folder=context.workspace,
+            folders=self._folders(context.session),
+            background=True,
+            limit=seconds + SPARE_SECONDS,
+        )
         exec_id = f"{exec_name(context.session)}/{exec_name(context.key)}"
         with told_meanwhile(self._place, context):
             running = await started(self._place.start(exec_id, wanted), self._stop, name=exec_id)
@@ -261,4 +274,5 @@ class CodeTools:
 def code_tools(needs: Needs) -> CodeTools:
     """Factory of the toolset `code`."""
     place, settings = needs.get(Place), needs.get(CodeSettings)
-    return CodeTools(place=place, settings=settings, caps=caps_of(needs), hiding=hiding_of(needs))
+    folders = needs.get(Buffers).folders
+    return CodeTools(place=place, settings=settings, caps=caps_of(needs), hiding=hiding_of(needs), folders=folders)

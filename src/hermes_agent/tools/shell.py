@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
@@ -17,6 +17,7 @@ from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.late import Needs
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, Place, PlaceFailed, Running
+from hermes_agent.tools.files.buffers import Buffers
 from hermes_agent.tools.output import REWRITTEN, Caps, Covers, Hiding, caps_of, cleaned, hiding_of, shown_output
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import TerminalSettings
@@ -38,6 +39,16 @@ CHUNK = 256 << 10
 LINE_END = r"[\r\n]+"
 # A repeated group that repeats something itself may take longer than anybody lives.
 _NESTED = r"\((?:[^()\\]|\\.)*[+*}](?:[^()\\]|\\.)*\)[+*{]"
+
+
+async def _start(place: Place, exec_id: str, command: Command) -> Running:
+    try:
+        return await place.start(exec_id, command)
+    except AlreadyStarted as error:
+        found = await place.attach(exec_id)
+        if found is None:
+            raise PlaceFailed("The command could not be started; try again.") from error
+        return found
 
 
 async def _kept(covers: Covers, running: Running) -> bool:
@@ -114,10 +125,16 @@ class ShellTools:
     removes secrets from their saved output."""
 
     def __init__(
-        self, *, place: Place, settings: TerminalSettings, caps: Caps | None = None, hiding: Hiding | None = None
+        self,
+        *,
+        place: Place,
+        settings: TerminalSettings,
+        caps: Caps | None = None,
+        hiding: Hiding | None = None,
+        folders: Callable[[str], tuple[str, ...]] = lambda _: (),
     ) -> None:
         caps = caps or Caps()
-        self._place = place
+        self._place, self._folders = place, folders
         self._settings, self.outside = settings, Outside(place)
         self._caps = Caps(max_bytes=caps.max_bytes - MARGIN, max_lines=caps.max_lines - 5)
         self._covers = Covers(hiding or Hiding())
@@ -160,6 +177,7 @@ class ShellTools:
         wanted = Command(
             text=command,
             folder=context.workspace,
+            folders=self._folders(context.session),
             workdir=workdir,
             shell=group,
             keeps=not (background or read_only or pty),
@@ -219,16 +237,7 @@ class ShellTools:
         if context.attach and (found := await attached(self._place, exec_id, context)) is not None:
             return found
         with told_meanwhile(self._place, context):
-            return await started(self._start(exec_id, command), self._stop, name=exec_id)
-
-    async def _start(self, exec_id: str, command: Command) -> Running:
-        try:
-            return await self._place.start(exec_id, command)
-        except AlreadyStarted as error:
-            found = await self._place.attach(exec_id)
-            if found is None:
-                raise PlaceFailed("The command could not be started; try again.") from error
-            return found
+            return await started(_start(self._place, exec_id, command), self._stop, name=exec_id)
 
     async def _finish(self, running: Running, context: CallContext, seconds: float) -> Answer:
         try:
@@ -380,4 +389,5 @@ def _joined(output: str, last: str) -> str:
 def shell_tools(needs: Needs) -> ShellTools:
     """Factory of the toolset `shell`."""
     place, settings = needs.get(Place), needs.get(TerminalSettings)
-    return ShellTools(place=place, settings=settings, caps=caps_of(needs), hiding=hiding_of(needs))
+    folders = needs.get(Buffers).folders
+    return ShellTools(place=place, settings=settings, caps=caps_of(needs), hiding=hiding_of(needs), folders=folders)

@@ -176,7 +176,9 @@ class Outside:
         command, latest = running.command, output[-WALL_LOOKS:]
         found = WALL_SIGNS.search(latest)
         missing = (each[1] for each in MISSING.finditer(latest))
-        hidden = next((path for path in missing if _SYSTEM.access(path, command.folder) == "none"), "")
+        hidden = next(
+            (path for path in missing if _SYSTEM.access(path, command.folder, *command.folders) == "none"), ""
+        )
         seems = found[0].strip() if found else f"{hidden} is not shown to it" if hidden else ""
         words = "; ".join(ended.stopped) or (f"it seems: {seems}" if seems else "")
         if command.outside or not ended.code or not words or not self.wall():

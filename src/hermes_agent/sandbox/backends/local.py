@@ -157,7 +157,8 @@ class LocalPlace:
         check_text(command.text)
         check_length(command)
         if self._jail is not None:
-            check_workspace(command.folder, self._jail.walls)
+            for each in (command.folder, *command.folders):
+                check_workspace(each, self._jail.walls)
         kept = self.kept(command)
         before = read_text(kept) if kept else ""
         base = kept_directory(before)
@@ -225,6 +226,7 @@ class LocalPlace:
             files=OWN_FILES,
             kept=self.kept(command),
             workspace=command.folder,
+            folders=command.folders,
             session=self._folder / SESSIONS / folder.parent.name,
             lent=command.lent,
             launch=partial(self._watcher.launch, folder),

@@ -8,8 +8,6 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from hermes_agent.core.errors import HermesError
-from hermes_agent.sandbox.walls import UNBOUNDED
 from hermes_agent.tools.files.content import SNIFFED, binary_kind, coding_of, newline_of
 
 LARGEST = 64 << 20
@@ -29,12 +27,8 @@ class Buffers:
         return self._folders.get(session, ())
 
     def add(self, session: str, folders: Sequence[str]) -> None:
-        """Have the session work in these too, instead of those before. Blocks. Raises `HermesError` for one that holds
-        the system."""
-        real = tuple(map(os.path.realpath, folders))
-        if wide := next((each for each in real if each in UNBOUNDED), ""):
-            raise HermesError(f"{wide} holds the system, or all homes: name the folder in it.")
-        self._folders[session] = real
+        """Have the session work in these too (real paths, allowed by the walls), instead of those before."""
+        self._folders[session] = tuple(folders)
 
     def put(self, session: str, read: ReadBuffer) -> None:
         """Ask this editor in that session."""
