@@ -32,6 +32,7 @@ hypothesis.settings.load_profile("hermes")
 
 EXIT_SECONDS = 120
 GROUPS = "hermes-wall"
+TO_CHILDREN = "COVERAGE_PROCESS_CONFIG"
 GROUND = tuple(f"tests/{folder}/" for folder in ("core", "agent", "store", "runs", "work"))
 """The tests that reach all that every check measures. It costs a third of a test's time: the others run without."""
 MEASURED = coverage.Coverage.current() if "COVERAGE_RCFILE" in os.environ else None
@@ -70,6 +71,8 @@ def measure(wanted: bool) -> None:
     """Go on with the coverage of what is run in this process, or pause it."""
     if MEASURED and wanted != (coverage.Coverage.current() is MEASURED):
         (MEASURED.start if wanted else MEASURED.stop)()
+        if wanted:
+            os.environ.pop(TO_CHILDREN, None)  # It was put there again.
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -128,7 +131,7 @@ def refuse_network(event: str, arguments: tuple[object, ...]) -> None:
 # What every check covers it covers in the tests' own processes, not in those that they start.
 hands_out = any(word.startswith("--numprocesses") for word in sys.argv)
 if "COVERAGE_RCFILE" in os.environ and ("PYTEST_XDIST_WORKER" in os.environ or not hands_out):
-    os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
+    os.environ.pop(TO_CHILDREN, None)
 
 sys.addaudithook(refuse_network)
 wall.listen()
